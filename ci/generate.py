@@ -43,7 +43,10 @@ class ModuleDocFragment:
 
 
 def fragment() -> str:
-    """Return the documentation fragment with the options of `SHORT`."""
+    """Return the documentation fragment with the options of `SHORT`.
+
+    It is Python source, formatted as the file in the tree: the test compares it with that.
+    """
     parts = [
         f'    {name.upper()} = r"""\n{rundir.dump({"options": {name: _option(name, suboptions="suboptions")}})}"""\n'
         for name in SHORT
@@ -52,7 +55,10 @@ def fragment() -> str:
 
 
 def role(name: str) -> str:
-    """Return the argument_specs.yml of a role: what stands before `MARK`, and its options of `SHORT`."""
+    """Return the argument_specs.yml of a role: what stands before `MARK`, and its options of `SHORT`.
+
+    name: of a key of `ROLES`. Raises `OSError` for a role without the file.
+    """
     kept = (ROOT / f"roles/{name}/meta/argument_specs.yml").read_text(encoding="utf-8").partition(MARK)[0]
     found = {f"agentlab_{name}_{option}": _default(_option(option, suboptions="options")) for option in ROLES[name]}
     return kept + MARK + textwrap.indent(rundir.dump(found), 6 * " ")

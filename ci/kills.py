@@ -43,12 +43,19 @@ QUIET_SECONDS = 0.5
 
 
 class Broken(Exception):
-    """A guarantee was violated after a kill."""
+    """A guarantee was violated after a kill.
+
+    The text is the outcome in the record: what failed, with the end of the verb's output.
+    """
 
 
 @dataclass
 class Kill:
-    """One kill: in which stage, what, by which signal, how long after the start of the run."""
+    """One kill: in which stage, what, by which signal, how long after the start of the run.
+
+    seconds: since the start of the run; signal: its name; what: as in the heading of this file. A line of the record
+    has these fields.
+    """
 
     stage: str
     what: str
@@ -86,7 +93,10 @@ class Lab:
             )
 
     def finish(self, verb: str, until: str = "") -> str:
-        """Run a verb; return its output. Raises `Broken` if it fails."""
+        """Run a verb; return its output. Raises `Broken` if it fails.
+
+        until: the last stage of a deploy, `self.until` by default. The limit is `LIMITS[self.until]` seconds.
+        """
         process = self.start(verb, until)
         try:
             status = process.wait(LIMITS[self.until])
@@ -101,13 +111,20 @@ class Lab:
         return " | ".join(self.log.read_text(errors="replace").splitlines()[-12:])
 
     def end(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill a run with all its processes."""
+        """Kill a run with all its processes.
+
+        process: of `start`. Returns when it has ended; workers in sessions of their own are killed, too.
+        """
         for pid in self.controllers(process):
             send(pid, signal.SIGKILL)
         process.wait()
 
     def stage(self, since: str) -> str:
-        """Return the current stage, from state.json, of a run that started at `since`; earlier ones were killed."""
+        """Return the current stage, from state.json, of a run that started at `since`; earlier ones were killed.
+
+        since: ISO 8601 in UTC, as state.json has it. `plan` before the first stage, and for a state that cannot be
+        read.
+        """
         with contextlib.suppress(state.StateError):
             stages = state.load(self.run_dir)["stages"].items()
             running = [
@@ -117,14 +134,20 @@ class Lab:
         return "plan"
 
     def controllers(self, process: subprocess.Popen[bytes]) -> list[int]:
-        """Return the processes of the run: the command line, Ansible, workers, modules."""
+        """Return the processes of the run: the command line, Ansible, workers, modules.
+
+        The first is that of the command line. Others are known by the mark of the run in their environment.
+        """
         marked = [
             pid for pid in pids() if processes.environment_of(pid).get(orphans.RUN, "").startswith(f"{self.run_dir}:")
         ]
         return [process.pid, *(pid for pid in marked if pid != process.pid)]
 
     def inside(self) -> dict[int, str]:
-        """Return {pid: name} of the sandbox's processes, without machines."""
+        """Return {pid: name} of the sandbox's processes, without machines.
+
+        Empty without a running sandbox. Processes of a run that is in the sandbox are left out.
+        """
         running = namespaces.find(self.state_dir)
         if running is None:
             return {}
@@ -142,7 +165,10 @@ class Lab:
         return found
 
     def traces(self) -> Iterator[str]:
-        """Yield what is left of the cluster."""
+        """Yield what is left of the cluster.
+
+        Each is a text for the outcome: namespace, path, process or mount. Nothing must be yielded after a destroy.
+        """
         if (host.NETNS_DIR / f"agentlab-{self.cluster}").exists():
             yield f"network namespace agentlab-{self.cluster}"
         for path in (
@@ -179,7 +205,11 @@ def send(pid: int, number: signal.Signals) -> None:
 
 
 def strike(lab: Lab, process: subprocess.Popen[bytes], chance: random.Random, last: bool) -> tuple[str, signal.Signals]:
-    """Kill a part of a run; return which, and the signal. last: the machines may be killed, too."""
+    """Kill a part of a run; return which, and the signal. last: the machines may be killed, too.
+
+    process: of `start`; chance: the source of all choices. What is killed, and the signal, are in the words of the
+    record.
+    """
     number = chance.choice(SIGNALS)
     controllers, inside = lab.controllers(process), lab.inside()
     whole = lab.until == "image" or last
@@ -221,7 +251,10 @@ def cmdline(pid: int) -> bytes:
 
 
 def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: bool) -> Kill | None:
-    """Start a verb and kill it; None when it ended before."""
+    """Start a verb and kill it; None when it ended before.
+
+    longest: seconds, at most, before the kill. Raises `Broken` for a verb that failed before it.
+    """
     since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     process, begin = lab.start(verb), time.monotonic()
     delay = chance.uniform(0.3, longest)
@@ -245,7 +278,10 @@ def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: 
 
 
 def verbs(lab: Lab, chance: random.Random) -> Iterator[str]:
-    """Yield verbs to kill. With machines, those that involve them; the other stages are not repeated."""
+    """Yield verbs to kill. With machines, those that involve them; the other stages are not repeated.
+
+    It does not end. Which verb is right depends on whether the machines were booted.
+    """
     while True:
         if lab.until == "image":
             yield "destroy" if chance.random() < 0.15 else "deploy"
@@ -258,7 +294,10 @@ def verbs(lab: Lab, chance: random.Random) -> Iterator[str]:
 
 
 def torment(lab: Lab, number: int, chance: random.Random, longest: float) -> tuple[list[Kill], str]:
-    """Kill runs of one cluster `number` times, then bring it to an end; return the kills and the outcome."""
+    """Kill runs of one cluster `number` times, then bring it to an end; return the kills and the outcome.
+
+    longest: as of `interrupt`. The outcome is `resumed`, `destroyed` or the text of `Broken`, which is not raised.
+    """
     kills: list[Kill] = []
     outcome = "resumed"
     try:

@@ -42,7 +42,10 @@ an installation to the end, or a fault that ended with the expected first cause.
 
 
 def load(path: Path = RESULTS) -> list[Record]:
-    """All records, oldest first. ValueError names the line that is not one."""
+    """All records, oldest first. ValueError names the line that is not one.
+
+    path: need not exist. A record must have all fields of `Record`, and a date in ISO 8601.
+    """
     records: list[Record] = []
     if not path.exists():
         return records
@@ -60,12 +63,15 @@ def load(path: Path = RESULTS) -> list[Record]:
 
 
 def last_passed(records: Iterable[Record]) -> dict[str, Record]:
-    """The newest record of each job that passed."""
+    """The newest record of each job that passed.
+
+    records: oldest first, as `load` returns them. Jobs that never passed are absent.
+    """
     return {record["job"]: record for record in records if record["result"] == "passed"}
 
 
 def next_jobs(
-    records: Iterable[Record], table: Mapping[str, Any], *, most: int, minutes: float, leave: Iterable[str] = ()
+    records: Iterable[Record], table: Mapping[str, object], *, most: int, minutes: float, leave: Iterable[str] = ()
 ) -> list[str]:
     """Return the jobs that passed longest ago and fit into the minutes, by their last duration.
 
@@ -82,8 +88,11 @@ def next_jobs(
     return chosen
 
 
-def matrix(records: Iterable[Record], table: Mapping[str, Any], now: datetime.datetime) -> str:
-    """Return the content of docs/support.md. Jobs that never passed have no row."""
+def matrix(records: Iterable[Record], table: Mapping[str, object], now: datetime.datetime) -> str:
+    """Return the content of docs/support.md. Jobs that never passed have no row.
+
+    table: jobs by name, in the order of the rows; now: with a time zone. A record older than `STALE_DAYS` is marked.
+    """
     rows = []
     passed = last_passed(records)
     for job in table:
@@ -112,7 +121,10 @@ def write_matrix() -> None:
 
 
 def job_table() -> dict[str, Any]:
-    """The jobs of jobs.yml by name."""
+    """The jobs of jobs.yml by name.
+
+    Values are as in the file, without defaults; `jobs.load` adds these.
+    """
     table: dict[str, Any] = yaml.safe_load(JOBS.read_text())["jobs"]
     return table
 
@@ -124,7 +136,10 @@ def every_change() -> list[str]:
 
 
 def left_out() -> list[str]:
-    """The jobs that CI does not choose: those of `make test`, and those whose real programs no variable names."""
+    """The jobs that CI does not choose: those of `make test`, and those whose real programs no variable names.
+
+    The variables are those of this process's environment.
+    """
     table = job_table()
     return [*every_change(), *(name for name in table if jobs.unset(jobs.load(name, JOBS), os.environ))]
 

@@ -18,7 +18,11 @@ EXAMPLE = "## Example\n"
 
 
 def render(role: str) -> str:
-    """Return the text of the README of `role`."""
+    """Return the text of the README of `role`.
+
+    The text from `## Example` on is that of the present README, if there is one. Raises `OSError` and `KeyError` for a
+    role without specs.
+    """
     spec = yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text())["argument_specs"]["main"]
     defaults_file = ROOT / f"roles/{role}/defaults/main.yml"
     defaults = (yaml.safe_load(defaults_file.read_text()) or {}) if defaults_file.exists() else {}

@@ -20,7 +20,10 @@ REPLACEMENT = "import ensurepip\nensurepip.bootstrap(upgrade=True, default_pip=T
 
 
 def copy_tree() -> Path:
-    """The files that git would take, below ansible_collections/agentlab/ocp; the virtual environments are kept."""
+    """The files that git would take, below ansible_collections/agentlab/ocp; the virtual environments are kept.
+
+    They include new files that are not ignored. The copy is made in build/sanity each time.
+    """
     tree = BUILD / "ansible_collections" / "agentlab" / "ocp"
     shutil.rmtree(tree, ignore_errors=True)
     listed = subprocess.run(

@@ -17,7 +17,10 @@ PARTS = ("plugins", "payload", "ci", "tests")
 
 
 def main(arguments: list[str]) -> int:
-    """Return mypy's exit code; the names of files in its messages are relative to the checkout."""
+    """Return mypy's exit code; the names of files in its messages are relative to the checkout.
+
+    arguments: more options for mypy. 0 means that there are no errors.
+    """
     packages = [word for part in PARTS for word in ("-p", f"{COLLECTION}.{part}")]
     options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
     with (

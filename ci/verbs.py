@@ -27,9 +27,11 @@ from typing import Any
 import jsonschema
 import pexpect
 import yaml
+from ansible_collections.agentlab.ocp.payload.images import code
+from ansible_collections.agentlab.ocp.payload.images.components import COMPONENTS
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import VERBS
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import ROOT, run_dir
-from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component, Exit
 
 NODE = "master-0"
 LIMIT = 300
@@ -38,11 +40,17 @@ PCAP = (0xA1B2C3D4).to_bytes(4, sys.byteorder)
 
 
 class Failed(AssertionError):
-    """A verb did not do what it should; the text has its output."""
+    """A verb did not do what it should; the text has its output.
+
+    It is an `AssertionError`, which `drive` reports for the verb.
+    """
 
 
 class Verbs:
-    """Calls verbs for one cluster, as a user would."""
+    """Calls verbs for one cluster, as a user would.
+
+    folder: the working directory of all calls, empty at first.
+    """
 
     def __init__(self, cluster: str, folder: Path) -> None:
         self.cluster, self.folder, self.run_dir = cluster, folder, run_dir(cluster)
@@ -51,7 +59,11 @@ class Verbs:
         return [sys.executable, "-m", PACKAGE, verb, *argv]
 
     def call(self, verb: str, *argv: str, status: int = Exit.OK, given: str = "", **environment: str) -> str:
-        """Return stdout of a verb, which must end with `status` (and have one line on stderr if that is FAILED)."""
+        """Return stdout of a verb, which must end with `status` (and have one line on stderr if that is FAILED).
+
+        given: standard input; environment: variables in addition. With another status than 0, stderr is part of the
+        result. Raises `Failed`, and `TimeoutExpired` after `LIMIT` seconds.
+        """
         done = subprocess.run(
             self.command(verb, *argv), input=given, capture_output=True, text=True, timeout=LIMIT, check=False,
             env={**os.environ, "CLUSTER": self.cluster, **environment}, cwd=self.folder,
@@ -67,7 +79,10 @@ class Verbs:
 
     @contextlib.contextmanager
     def running(self, verb: str, *argv: str) -> Iterator[subprocess.Popen[str]]:
-        """Start a verb that runs until Ctrl-C, which it gets at the end; it must not be left behind."""
+        """Start a verb that runs until Ctrl-C, which it gets at the end; it must not be left behind.
+
+        Yields the process, with text pipes. It has 30 seconds to end after Ctrl-C, else `TimeoutExpired` is raised.
+        """
         # Jobs in the background of a shell inherit that Ctrl-C is ignored.
         command = ["env", "--default-signal=INT", *self.command(verb, *argv)]
         process = subprocess.Popen(
@@ -301,6 +316,22 @@ def _snapshot(verbs: Verbs) -> None:
     verbs.call("snapshot", "delete", "verbs")
 
 
+def _reload(verbs: Verbs) -> None:
+    """API and kubelet of another image, and back; the service does not run any more."""
+    tree = verbs.folder / "hyperkube"
+    for path, node in code.executables(COMPONENTS[Component.HYPERKUBE]).items():
+        assert isinstance(node.data, bytes)
+        (tree / path).parent.mkdir(parents=True)
+        (tree / path).write_bytes(node.data + b"# another one\n")
+        (tree / path).chmod(node.mode)
+    expect("reloaded in" in verbs.call("reload", "hyperkube", "--from", str(tree)), "reload --from")
+    expect(NODE in verbs.call("kubectl", "get", "nodes"), "the API after a reload")
+    expect("reloaded in" in verbs.call("reload", "hyperkube"), "reload")
+    expect("no change" in verbs.call("reload", "hyperkube"), "reload without a change")
+    refused = verbs.call("reload", "agent-installer-api-server", status=Exit.FAILED)
+    expect("runs nowhere in cluster" in refused, refused)
+
+
 def _serve(verbs: Verbs) -> None:
     with verbs.running("serve", "assisted-service", "--listen", "127.0.0.1:0", "--data", "service") as process:
         expect(process.stdout and re.search(r"listens on http://127", process.stdout.readline()), "serve")
@@ -348,6 +379,7 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "ci": partial(_help, "ci"),
     "open": _open,
     "snapshot": _snapshot,
+    "reload": _reload,
     "reproduce": _reproduce,
     "import": _import,
     "export": _import,
@@ -357,7 +389,10 @@ CASES: dict[str, Callable[[Verbs], None]] = {
 
 
 def drive(cluster: str, names: Sequence[str] = ()) -> Iterator[tuple[str, float, str]]:
-    """Yield each verb that was driven, how long that took, and what was wrong."""
+    """Yield each verb that was driven, how long that took, and what was wrong.
+
+    names: the verbs, all by default. The error is empty when it is right; a case that serves two verbs runs once.
+    """
     done: set[Callable[[Verbs], None]] = set()
     with tempfile.TemporaryDirectory(prefix="agentlab-verbs-") as folder:
         for name in names or VERBS:

@@ -122,14 +122,13 @@ def main() -> int:
     from .config import Config
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    data = Path(os.environ.get("WORK_DIR") or "/data")
-    # The unit replaces the container when it restarts. Only the TLS folder of its mounts is writable, so the
-    # state goes there (upstream's is in the database's container).
+    # The unit replaces the container when it restarts, and `agentlab reload` its image. Only the TLS folder of its mounts
+    # is writable, so state and logs go there (upstream's state is in the database's container).
     tls = os.environ.get("EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR") or ""
-    folder = Path(tls) if tls and os.access(tls, os.W_OK) else data
+    folder = Path(tls if tls and os.access(tls, os.W_OK) else os.environ.get("WORK_DIR") or "/data")
     state = Path(os.environ.get("STATE_FILE") or folder / "assisted-service.sqlite")
     try:
-        config = Config(dict(os.environ), data, state).check()
+        config = Config(dict(os.environ), folder, state).check()
         return asyncio.run(serve(config, listeners(int(os.environ.get("SERVICE_PORT") or Port.ASSISTED_SERVICE))))
     except (ValueError, OSError) as err:
         print(f"assisted-service: {err}", file=sys.stderr)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from . import data
-from .schema import UUID, Invalid, Models, parse_json, read_json
+from .json_text import parse_json, read_json
+from .schema import UUID, Invalid, Models
 
 __all__ = ["DOCUMENT", "MODELS", "STEP_OUTPUTS", "UUID", "Invalid", "parse_json", "read_json"]
 

@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.plan import overrides as replacements
 from ...plugins.module_utils.plan.overrides import Kind
 from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION, Component
-from ..images import base, code, components, oci, release
+from ..images import base, code, components, oci, registry, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, kernel_modules, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require, run
 from . import layers
@@ -38,7 +39,11 @@ _IMAGES = _HERE.parents[1] / "images"
 
 @dataclass
 class Builder:
-    """One build. `overrides`: component -> what replaces it (`plan.overrides`)."""
+    """One build. `overrides`: component -> what replaces it (`plan.overrides`).
+
+    cache: as `cache_root` returns it; say: gets lines of progress; force: build every step again. Use one for one
+    build.
+    """
 
     cache: Path
     overrides: Mapping[str, str]
@@ -46,6 +51,7 @@ class Builder:
     distro: Distro
     force: bool = False
     _kinds: dict[str, Kind] = field(default_factory=dict)
+    _apt: debs.Apt | None = None
 
     def __post_init__(self) -> None:
         self._steps = Steps(self.cache, self.say, self.force)
@@ -54,7 +60,11 @@ class Builder:
 
     @property
     def keys(self) -> dict[str, str]:
-        """Return step -> hash; the last one, "payload", is the payload's."""
+        """Return step -> hash; the last one, "payload", is the payload's.
+
+        Keys of inputs that did not change stay the same on every host of a distribution's release. Raises `OSError` for
+        a missing replacement.
+        """
         distro, scripts = self.distro, digest_files(_MACHINE_OS)
         made_of: dict[str, object] = {
             "packages": (
@@ -88,7 +98,11 @@ class Builder:
         return keys
 
     def ensure(self) -> tuple[Path, bool]:
-        """The directory of the payload, and whether it had to be built."""
+        """The directory of the payload, and whether it had to be built.
+
+        It waits for another build in the same cache. Raises `BuildError` for a wrong override, a missing program or a
+        step that fails.
+        """
         self._check_overrides()
         with lock(self.cache / "lock", self.say):
             keys = self.keys
@@ -113,7 +127,6 @@ class Builder:
                 ]
             )
             self._steps.sweep()
-            self._apt: debs.Apt | None = None
             with self._steps.made("payload", target) as out:
                 self._payload(out, keys)
             point(self.cache / "payload/current", target)
@@ -214,7 +227,7 @@ class Builder:
             )
             / "tree"
         )
-        bottom = self._steps.step("base", keys["base"], "images: base layer", self._base)
+        bottom = self._base_step(keys["base"])
         image = self._steps.step(
             "iso", keys["iso"], "machine-os: ISO", lambda path: self._iso(path, parts, tree, bottom)
         )
@@ -251,94 +264,85 @@ class Builder:
     ) -> tuple[dict[str, oci.Descriptor], dict[str, str]]:
         """Write the component images; return their descriptors, and the pullspec of every component."""
         work.mkdir()
-        lowest = layers.load(bottom / "base")
-        layout.link_blob(bottom / "base.tar", lowest.digest)
-        shared = self._layer(layout, work, code.shared(self.distro, bottom / "tree", work / "code"))
+        parts = _Parts(self.distro, layout, work, bottom, image)
         images: dict[str, oci.Descriptor] = {}
         pullspecs: dict[str, str] = {}
-        plain = layout.add_image(oci.Image([lowest], command=["/bin/sh"]))
         for name in sorted({*COMPONENTS, *self.overrides}):
-            source = self.overrides.get(name)
-            component = components.COMPONENTS.get(name)
-            kind = self._kinds.get(name)
-            if source is not None and kind is Kind.PULLSPEC:
-                pullspecs[name] = source
-                continue
-            if source is not None and kind is Kind.LAYOUT:
-                images[name] = layers.adopt(layout, Path(source), name)
-            elif source is not None and kind is Kind.STORE:
-                images[name] = layers.adopt(layout, layers.copied(source, work / name), name)
-            elif component is None and source is None:
-                images[name] = plain
+            made = self._component(name, parts)
+            if made is None:
+                pullspecs[name] = self.overrides[name]
             else:
-                stack = self._component_layers(layout, work, component, lowest, shared, image, bottom)
-                if component is not None and kind is Kind.FAILS:
-                    stack.append(
-                        self._layer(layout, work, {path.lstrip("/"): code.failing(path) for path in component.programs})
-                    )
-                elif source is not None:
-                    added = oci.nodes_of(replacements.contents(name, source))
-                    if name == Component.API_SERVER:
-                        added = code.executables(components.COMPONENTS[Component.CLI]) | added
-                    if more := components.provision(name, added):
-                        stack.append(self._provision(more, layout, bottom))
-                        added |= code.executables(components.Component(files=more.files))
-                    stack.append(self._layer(layout, work, added))
-                environment = {"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1"}
-                if source is not None:
-                    environment |= components.ENVIRONMENT.get(name, {})
-                images[name] = layout.add_image(
-                    oci.Image(
-                        stack,
-                        environment=environment,
-                        command=component.command if component else (),
-                        entrypoint=component.entrypoint if component else (),
-                        labels={"name": f"agentlab/{name}", "io.openshift.release.operator": "false"},
-                    )
-                )
-            pullspecs[name] = f"{release.REGISTRY}/{release.PAYLOAD_REPOSITORY}@{images[name].digest}"
+                images[name] = made
+                pullspecs[name] = _pullspec(made)
         return images, pullspecs
 
-    def _component_layers(
-        self,
-        layout: oci.Layout,
-        work: Path,
-        component: components.Component | None,
-        lowest: oci.Descriptor,
-        shared: oci.Descriptor,
-        image: Path,
-        bottom: Path,
-    ) -> list[oci.Descriptor]:
-        if component is None:
-            return [lowest]
-        if component.extra == "machine-os":
-            disk = layers.load(image / "layer")
-            layout.link_blob(image / "layer.tar", disk.digest)
-            return [disk]
-        if component.extra == "node-agent":
-            return [lowest, self._layer(layout, work, code.node_agent(self.distro, bottom / "tree", work / "code"))]
-        middle = [layers.load(bottom / name) for name in component.layers]
-        for name, layer in zip(component.layers, middle, strict=True):
-            layout.link_blob(bottom / f"{name}.tar", layer.digest)
-        return [lowest, *middle, shared, self._layer(layout, work, code.executables(component))]
+    def component(self, name: str, storage: Path) -> str:
+        """Build the image of the component `name` alone and write it to the storage directory of a registry, without a tag.
 
-    def _provision(self, wanted: components.Provision, layout: oci.Layout, bottom: Path) -> oci.Descriptor:
-        name = wanted.layer
+        Returns its pullspec. No payload is made or changed. Raises `BuildError` when it cannot be built.
+        """
+        self._check_overrides()
+        with lock(self.cache / "lock", self.say):
+            bottom = self._base_step(self.keys["base"])
+            with tempfile.TemporaryDirectory(dir=self.cache / "parts", prefix=".component-") as folder:
+                layout = oci.Layout.create(Path(folder, "oci"))
+                work = Path(folder, "work")
+                work.mkdir()
+                made = self._component(name, _Parts(self.distro, layout, work, bottom))
+                if made is None:
+                    return self.overrides[name]
+                layout.write_index({"": made})
+                registry.push(Path(folder), storage)
+        return _pullspec(made)
+
+    def _component(self, name: str, parts: _Parts) -> oci.Descriptor | None:
+        """Write the image of a component; None for a pullspec, which nodes pull as it is."""
+        source, kind = self.overrides.get(name), self._kinds.get(name)
+        component = components.COMPONENTS.get(name)
+        if kind is Kind.PULLSPEC:
+            return None
+        if source is not None and kind is Kind.LAYOUT:
+            return layers.adopt(parts.layout, Path(source), name)
+        if source is not None and kind is Kind.STORE:
+            return layers.adopt(parts.layout, layers.copied(source, parts.work / name), name)
+        if component is None and source is None:
+            return parts.layout.add_image(oci.Image([parts.lowest], command=["/bin/sh"]))
+        stack = parts.stack(name, component)
+        if component is not None and kind is Kind.FAILS:
+            stack.append(parts.layer({path.lstrip("/"): code.failing(path) for path in component.programs}))
+        elif source is not None:
+            added = oci.nodes_of(replacements.contents(name, source))
+            if name == Component.API_SERVER:
+                added = code.executables(components.COMPONENTS[Component.CLI]) | added
+            if more := components.provision(name, added):
+                stack.append(self._provision(more, parts))
+                added |= code.executables(components.Component(files=more.files))
+            stack.append(parts.layer(added))
+        environment = {"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1"}
+        if source is not None:
+            environment |= components.ENVIRONMENT.get(name, {})
+        return parts.layout.add_image(
+            oci.Image(
+                stack,
+                environment=environment,
+                command=component.command if component else (),
+                entrypoint=component.entrypoint if component else (),
+                labels={"name": f"agentlab/{name}", "io.openshift.release.operator": "false"},
+            )
+        )
+
+    def _base_step(self, key: str) -> Path:
+        return self._steps.step("base", key, "images: base layer", self._base)
+
+    def _provision(self, wanted: components.Provision, parts: _Parts) -> oci.Descriptor:
+        name, bottom = wanted.layer, parts.bottom
         made = self._steps.step(
             name,
             hash_of((bottom.name, wanted.packages, (_IMAGES / "base.py").read_text())),
             f"images: {wanted.title}",
             lambda out: layers.save(out / name, base.provision(self.distro, self.apt(), out, wanted, bottom / "tree")),
         )
-        layer = layers.load(made / name)
-        layout.link_blob(made / f"{name}.tar", layer.digest)
-        return layer
-
-    @staticmethod
-    def _layer(layout: oci.Layout, work: Path, nodes: Mapping[str, oci.Node]) -> oci.Descriptor:
-        layer = oci.write_layer(work / "layer.tar", nodes)
-        os.replace(work / "layer.tar", layout.blob(layer.digest))
-        return layer
+        return parts.linked(made, name)
 
     def _check_overrides(self) -> None:
         for name, source in self.overrides.items():
@@ -346,6 +350,65 @@ class Builder:
                 self._kinds[name] = replacements.check(name, source)
             except ValueError as error:
                 raise BuildError(f"payload_overrides: {name}: {source}: {error}") from None
+
+
+@dataclass
+class _Parts:
+    """What component images consist of, and the layout that they are written to.
+
+    work: a directory for files in the making; bottom, image: directories of the steps "base" and "iso".
+    """
+
+    distro: Distro
+    layout: oci.Layout
+    work: Path
+    bottom: Path
+    image: Path | None = None
+
+    @cached_property
+    def lowest(self) -> oci.Descriptor:
+        """The base layer."""
+        return self.linked(self.bottom, "base")
+
+    @cached_property
+    def shared(self) -> oci.Descriptor:
+        """The layer with the code of all components."""
+        return self.layer(code.shared(self.distro, self.bottom / "tree", self.work / "code"))
+
+    def stack(self, name: str, component: components.Component | None) -> list[oci.Descriptor]:
+        """Return the layers of a component, without those of its replacement. Raises `BuildError`."""
+        if component is None:
+            return [self.lowest]
+        if component.extra == "machine-os":
+            if self.image is None:
+                raise BuildError(f"{name}: contains the base ISO, and is built with the whole payload only")
+            return [self.linked(self.image, "layer")]
+        if component.extra == "node-agent":
+            return [self.lowest, self.layer(code.node_agent(self.distro, self.bottom / "tree", self._copied()))]
+        middle = [self.linked(self.bottom, layer) for layer in component.layers]
+        return [self.lowest, *middle, self.shared, self.layer(code.executables(component))]
+
+    def linked(self, folder: Path, name: str) -> oci.Descriptor:
+        """Return the layer `name` of a step's directory, linked into the layout."""
+        layer = layers.load(folder / name)
+        self.layout.link_blob(folder / f"{name}.tar", layer.digest)
+        return layer
+
+    def layer(self, nodes: Mapping[str, oci.Node]) -> oci.Descriptor:
+        """Return a new layer with these files."""
+        layer = oci.write_layer(self.work / "layer.tar", nodes)
+        os.replace(self.work / "layer.tar", self.layout.blob(layer.digest))
+        return layer
+
+    def _copied(self) -> Path:
+        """Return the directory with the code, which the programs of images are made of."""
+        if not (self.work / "code").exists():
+            code.copied(self.work / "code")
+        return self.work / "code"
+
+
+def _pullspec(image: oci.Descriptor) -> str:
+    return f"{release.REGISTRY}/{release.PAYLOAD_REPOSITORY}@{image.digest}"
 
 
 def ensure(
@@ -365,7 +428,10 @@ def ensure(
 
 
 def lookup(overrides: Mapping[str, str] | None = None, *, cache: Path | None = None) -> dict[str, Any] | None:
-    """Return what `ensure` would return without building; None if it would have to build."""
+    """Return what `ensure` would return without building; None if it would have to build.
+
+    overrides, cache: as for `ensure`. Nothing is downloaded or written. Raises `BuildError` for a wrong override.
+    """
     builder = Builder(cache or cache_root(), dict(overrides or {}), lambda text: None, host())
     builder._check_overrides()
     directory = builder.cache / "payload" / builder.keys["payload"]
@@ -373,7 +439,11 @@ def lookup(overrides: Mapping[str, str] | None = None, *, cache: Path | None = N
 
 
 def describe(directory: Path) -> dict[str, Any]:
-    """payload.json of a payload's directory, with the directory itself and `iso` as full paths."""
+    """payload.json of a payload's directory, with the directory itself and `iso` as full paths.
+
+    The keys are `hash`, `version`, `release`, `images`, `iso`, `iso_sha256` and `directory`. Raises `BuildError`
+    without a payload.
+    """
     try:
         value: dict[str, Any] = load_json(read_file(directory / "payload.json"), name=str(directory / "payload.json"))
     except FileNotFoundError:

@@ -24,13 +24,20 @@ def digest_path(path: Path) -> str:
 
 
 def digest_files(folder: Path) -> str:
-    """Return one hash of all files below a folder: path, mode as in a checkout, content."""
+    """Return one hash of all files below a folder: path, mode as in a checkout, content.
+
+    The mode is that of a checkout, whatever umask it was made with. Byte code does not count.
+    """
     files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return hash_of([(str(path.relative_to(folder)), checkout.mode(path), digest_path(path)) for path in files])
 
 
 def source_digest(name: str, source: str) -> str:
-    """Return a hash of what replaces the component `name`; `source` is a value of `payload_overrides`."""
+    """Return a hash of what replaces the component `name`; `source` is a value of `payload_overrides`.
+
+    Of an image in a store or a layout its configuration or index counts, of files their content; a pullspec is its own
+    hash.
+    """
     kind, path = replacements.kind(source), Path(source)
     if kind is Kind.STORE:
         return digest(replacements.stored_config(source))
@@ -50,5 +57,8 @@ def _state(file: Path) -> tuple[int, str]:
 
 
 def hash_of(value: object) -> str:
-    """Return the hash of a value of plain types, by its repr."""
+    """Return the hash of a value of plain types, by its repr.
+
+    value: of tuples, lists, dicts, texts and numbers, whose repr is the same in each process.
+    """
     return digest(repr(value).encode())

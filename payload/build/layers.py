@@ -12,17 +12,27 @@ from ..machine_os.distro import BuildError, run
 
 
 def save(path: Path, layer: oci.Descriptor) -> None:
-    """Write the descriptor of the layer `path` next to it, as JSON."""
+    """Write the descriptor of the layer `path` next to it, as JSON.
+
+    path: the layer's, or its name without a suffix; the file is PATH with the suffix `.json`.
+    """
     path.with_suffix(".json").write_text(json.dumps(dataclasses.asdict(layer)))
 
 
 def load(path: Path) -> oci.Descriptor:
-    """Return the descriptor that `save` wrote for the layer `path`."""
+    """Return the descriptor that `save` wrote for the layer `path`.
+
+    path: as for `save`. Raises `OSError` when the step did not write it.
+    """
     return oci.Descriptor(**load_json(read_file(path.with_suffix(".json")), name=str(path.with_suffix(".json"))))
 
 
 def adopt(layout: oci.Layout, source: Path, name: str) -> oci.Descriptor:
-    """Copy the image from another layout: the one tagged `name`, or the only one."""
+    """Copy the image from another layout: the one tagged `name`, or the only one.
+
+    source: directory of the layout. All blobs are verified. Returns the descriptor of its manifest. Raises `BuildError`
+    and `ImageError`.
+    """
     other = oci.Layout(source)
     found = other.tags()
     if name not in found and len(found) != 1:

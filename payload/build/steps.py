@@ -17,13 +17,19 @@ Say = Callable[[str], None]
 
 
 def cache_root() -> Path:
-    """Return the cache of payloads and base ISOs, shared by all checkouts."""
+    """Return the cache of payloads and base ISOs, shared by all checkouts.
+
+    It is `$XDG_CACHE_HOME/agentlab`, or `~/.cache/agentlab`; it need not exist.
+    """
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agentlab"
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps in one cache; `say` gets a line when a step begins and ends, and `force` builds what exists already."""
+    """The steps in one cache; `say` gets a line when a step begins and ends, and `force` builds what exists already.
+
+    The directories are `parts/NAME-KEY` and `payload/KEY` in `cache`. `say` gets texts without line breaks.
+    """
 
     cache: Path
     say: Say
@@ -61,13 +67,19 @@ class Steps:
         shutil.rmtree(old, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Remove the leftovers of interrupted builds."""
+        """Remove the leftovers of interrupted builds.
+
+        Call it under `lock` only: a build that runs has such a directory, too.
+        """
         for folder in ("parts", "payload"):
             for path in (self.cache / folder).glob(".*"):
                 shutil.rmtree(path, ignore_errors=True)
 
     def prune(self) -> None:
-        """Remove the least recently used: all but some payloads, and all but two of each step."""
+        """Remove the least recently used: all but some payloads, and all but two of each step.
+
+        Payloads: the `KEPT` newest by their time of last use stay. A `current` link is not followed.
+        """
         kinds: dict[str, list[Path]] = {}
         for path in [*(self.cache / "parts").iterdir(), *(self.cache / "payload").iterdir()]:
             if path.is_dir() and not path.is_symlink():
@@ -80,7 +92,10 @@ class Steps:
 
 @contextlib.contextmanager
 def lock(path: Path, say: Say) -> Iterator[None]:
-    """Hold the lock of a cache, waiting for another build; `say` announces the wait."""
+    """Hold the lock of a cache, waiting for another build; `say` announces the wait.
+
+    path: of the lock file, which is made and stays. It is released when the block ends or the process does.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as stream:
         try:

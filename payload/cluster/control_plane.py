@@ -22,7 +22,7 @@ from aiohttp import web
 from ...plugins.module_utils.documents import load_json, load_yaml_all, read_file
 from ...plugins.module_utils.ignition.resources import data_file
 from ...plugins.module_utils.vocabulary import Port
-from . import assisted, machine_config_server, replication
+from . import assisted, fencing, machine_config_server, replication
 from . import facts as cluster_facts
 from . import nodes as node_list
 from .api.access import Access, User
@@ -68,7 +68,7 @@ class ControlPlane:
             members = cluster_facts.count(self.facts, "master") + cluster_facts.count(self.facts, "arbiter")
             self.leadership = Elected(members, leads=options.bootstrap)
         self.member = replication.Member(
-            self.store, self.leadership, access, self._client_tls(), self.peers, options.port, self.lead
+            self.store, self.leadership, access, self._client_tls(), self.peers, options.port, self.lead, self.alone
         )
         self.mcs = machine_config_server.MachineConfigServer(self.store, lambda: self.member.ready)
         self.api = Api(
@@ -94,6 +94,10 @@ class ControlPlane:
         ]
         found += [a for h in self.facts["hosts"] if h["role"] != "worker" for a in h["addresses"]]
         return dict.fromkeys(found)
+
+    def alone(self) -> bool:
+        """Return whether this member may continue without the others: of two that fence each other, once the other is off."""
+        return not self.facts["fencing"] or fencing.may_be_alone(self.options.run_dir, self.options.config_dir)
 
     def pod_log(self, pod: Object) -> str | None:
         """Return the log of a pod that is part of this process: the machine-config server."""

@@ -23,7 +23,10 @@ class HostFacts(TypedDict):
 
 
 class ClusterFacts(TypedDict):
-    """See the fields; networks are CIDRs, addresses have no prefix length, `images` maps components to pullspecs."""
+    """See the fields; networks are CIDRs, addresses have no prefix length, `images` maps components to pullspecs.
+
+    `fencing`: two nodes that fence each other, each with the credentials of its BMC.
+    """
 
     id: str
     name: str
@@ -32,6 +35,7 @@ class ClusterFacts(TypedDict):
     version: str
     platform: str
     topology: str
+    fencing: bool
     schedulable_masters: bool
     api_vips: list[str]
     ingress_vips: list[str]
@@ -58,7 +62,8 @@ def build(
     cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]], images: Mapping[str, str], invoker: str
 ) -> ClusterFacts:
     """Return the facts of a cluster from the service's `cluster` and `host` models."""
-    known = [host_facts(host) for host in hosts]
+    models = list(hosts)
+    known = [host_facts(host) for host in models]
     workers = [h for h in known if h["role"] == "worker"]
     control_plane = topology([h["role"] for h in known])
     single = control_plane == "SingleReplica"
@@ -72,6 +77,8 @@ def build(
         "version": cluster["openshift_version"],
         "platform": (cluster.get("platform") or {}).get("type", "none"),
         "topology": control_plane,
+        "fencing": control_plane == "DualReplica"
+        and sum(bool(host.get("fencing_credentials")) for host in models) == 2,
         "schedulable_masters": bool(cluster.get("schedulable_masters")) or not workers,
         # A single node and a user-managed load balancer have no virtual address.
         "api_vips": [] if single else [v["ip"] for v in cluster.get("api_vips") or () if v["ip"] not in own],

@@ -21,7 +21,7 @@ import yaml
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
 from ...plugins.module_utils.ignition.resources import VERSION, data_file
 from ...plugins.module_utils.vocabulary import Component, Port
-from . import machine_config_daemon, seed
+from . import fencing, machine_config_daemon, seed
 from .certificates import Certificates
 from .configs import Config, merge
 from .facts import ClusterFacts, build, single_node
@@ -112,7 +112,11 @@ def render(
     """
     if not images.get(Component.HYPERKUBE):
         raise ValueError("images: the component hyperkube, which every node runs, is missing")
-    facts = build(cluster, hosts, images, invoker)
+    models = list(hosts)
+    facts = build(cluster, models, images, invoker)
+    if facts["fencing"] and not images.get(Component.CLUSTER_ETCD_OPERATOR):
+        raise ValueError(f"images: the component {Component.CLUSTER_ETCD_OPERATOR}, which fences, is missing")
+    fenced = fencing.devices(models, [host["name"] for host in facts["hosts"]]) if facts["fencing"] else []
     extra = _documents(manifests)
     trust = dict(node_files) if node_files is not None else live_node_files()
     pki = Certificates(facts, tls_dir)
@@ -141,6 +145,12 @@ def render(
         _file("/etc/kubernetes/tokens.json", json.dumps(tokens), 0o600),
         _file(ACCOUNT_TOKEN, controller, 0o600),
     ]
+    if fenced:
+        control_plane += [
+            _file(f"{fencing.COROSYNC}/corosync.conf", fencing.corosync_conf(facts), 0o644),
+            _file(f"{fencing.COROSYNC}/authkey", fencing.authkey(), 0o400),
+            _file(fencing.CIB, fencing.cib(facts["name"], fenced), 0o600),
+        ]
     node = [
         *common,
         _file(PULL_SECRET, cluster.get("pull_secret") or "{}", 0o600),
@@ -169,6 +179,7 @@ def render(
             root_ca=pki.root.pair.certificate,
             registries=trust.get("/etc/containers/registries.conf", ""),
             pointer=disks["worker"],
+            fenced=fenced,
         )
         + extra
     )
@@ -280,6 +291,16 @@ def _units(facts: ClusterFacts, role: str) -> list[Config]:
         units.append(
             _unit("kube-apiserver.service", "OpenShift API, store and machine-config server (simulators)", start, extra)
         )
+    if role == "master" and facts["fencing"]:
+        start = _CONTAINER.format(
+            name="pacemaker",
+            auth=PULL_SECRET,
+            mounts=f" -v {fencing.COROSYNC}:{fencing.COROSYNC}:ro -v /var/lib/pacemaker:/var/lib/pacemaker -v /dev/shm:/dev/shm",
+            image=facts["images"][Component.CLUSTER_ETCD_OPERATOR],
+            command="two-node-fencing",
+        )
+        before = "ExecStartPre=/usr/bin/mkdir -p /var/lib/pacemaker\n"
+        units.append(_unit("pacemaker.service", "Pacemaker and Corosync, which fence the other node", start, before))
     return units
 
 

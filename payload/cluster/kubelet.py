@@ -355,6 +355,8 @@ class Kubelet:
             runner = RouterPod if pod["metadata"]["name"].startswith("router-default") else ContainerPod
             self.pods[uid] = runner(self._context(), pod)
             threading.Thread(target=self.pods[uid].run, daemon=True).start()
+        else:
+            self.pods[uid].update(pod)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -92,6 +92,9 @@ class Pod:
         """End it."""
         self.stopped.set()
 
+    def update(self, pod: Object) -> None:
+        """Take a changed pod. Of its spec, only the image of the container may change."""
+
     def post(self, phase: str, state: Object, *, ready: bool = False) -> None:
         """Write the pod's status, unless it was deleted."""
         status = pod_status(
@@ -109,7 +112,11 @@ class Pod:
 
 
 class ContainerPod(Pod):
-    """A pod whose single container podman runs on the host; restarted on failure, as the pod of a Job."""
+    """A pod whose single container podman runs on the host; restarted on failure, as the pod of a Job, and with another image."""
+
+    def __init__(self, node: NodeContext, pod: Object) -> None:
+        super().__init__(node, pod)
+        self.woken = threading.Event()
 
     def run(self) -> None:
         failures = 0
@@ -120,12 +127,16 @@ class ContainerPod(Pod):
             except (InputError, OSError) as error:
                 # The objects that it refers to may come later.
                 self.post("Pending", waiting("CreateContainerConfigError", str(error)))
-                self.stopped.wait(BACKOFF_SECONDS)
+                self._pause(BACKOFF_SECONDS)
                 continue
-            begin = time.monotonic()
-            made, state = self._once(inputs)
+            begin, image = time.monotonic(), self.container["image"]
+            made, state = self._once(inputs, image)
             if self.stopped.is_set():
                 return
+            if self.container["image"] != image:
+                failures, self.last = 0, state
+                self.restarts += 1
+                continue
             code = state["terminated"]["exitCode"]
             if made and code == 0:
                 self.post("Succeeded", state)
@@ -142,7 +153,13 @@ class ContainerPod(Pod):
             else:
                 again = "ImagePullBackOff" if failures > 1 else "ErrImagePull"
                 self.post("Pending", waiting(again if _PULL.search(said) else "CreateContainerError", said))
-            self.stopped.wait(pause or RETRY_SECONDS * (not made))
+            self._pause(pause or RETRY_SECONDS * (not made))
+
+    def _pause(self, seconds: float) -> None:
+        """Wait, unless the pod ends or changes."""
+        self.woken.wait(seconds)
+        if not self.stopped.is_set():
+            self.woken.clear()
 
     def _inputs(self) -> list[str]:
         inputs = PodInputs(
@@ -155,7 +172,7 @@ class ContainerPod(Pod):
         )
         return inputs.arguments(self.container)
 
-    def _once(self, inputs: list[str]) -> tuple[bool, Object]:
+    def _once(self, inputs: list[str], image: str) -> tuple[bool, Object]:
         """Run the container until it ends; return whether podman could create it, and its final state."""
         # podman's monitor writes it when the container is created.
         pid_file = self.node.run_dir / f"{self._name()}.pid"
@@ -179,7 +196,7 @@ class ContainerPod(Pod):
             "-v",
             "/etc/agentlab:/etc/agentlab:ro",
             *inputs,
-            self.container["image"],
+            image,
             *self.container.get("command", ()),
             *self.container.get("args", ()),
         ]
@@ -209,8 +226,20 @@ class ContainerPod(Pod):
             lines.append(line.rstrip())
             log.info("%s: %s", self.name, line.rstrip())
 
+    def update(self, pod: Object) -> None:
+        container = pod["spec"]["containers"][0]
+        if container["image"] != self.container["image"]:
+            log.info("pod %s gets the image %s", self.name, container["image"])
+            self.pod, self.container = pod, container
+            self.woken.set()
+            self._remove()
+
     def stop(self) -> None:
         super().stop()
+        self.woken.set()
+        self._remove()
+
+    def _remove(self) -> None:
         subprocess.run(
             [*shlex.split(self.node.enter), "podman", "rm", "--force", "--ignore", self._name()], check=False
         )

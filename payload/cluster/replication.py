@@ -35,6 +35,8 @@ CONNECT_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5)
 ACK_SECONDS = 5.0
 # A follower whose leader vanished is complete; its weight stays, so that there is only one failover.
 FRESH_SECONDS = 30.0
+# How long a write waits for the other of two members, or for its fencing.
+ALONE_SECONDS = 30.0
 MAX_MESSAGE = 256 * 1024 * 1024
 log = logging.getLogger("store")
 
@@ -58,7 +60,7 @@ class Member:
     """One control-plane member.
 
     `peers` yields the addresses of members that may exist; `tls` is the client side of the members' mutual TLS; `on_lead` runs while this
-    member leads and is cancelled when it stops.
+    member leads and is cancelled when it stops. `alone` returns whether this member may continue without any other.
     """
 
     def __init__(
@@ -70,9 +72,10 @@ class Member:
         peers: Callable[[], Iterable[str]],
         port: int,
         on_lead: Callable[[], Awaitable[None]],
+        alone: Callable[[], bool] = lambda: True,
     ) -> None:
         self.store, self.leadership, self.access, self.tls = store, leadership, access, tls
-        self.peers, self.port, self.on_lead = peers, port, on_lead
+        self.peers, self.port, self.on_lead, self.alone = peers, port, on_lead, alone
         self.id = str(uuid.uuid4())
         self.leader = False
         self.in_sync = False
@@ -83,12 +86,16 @@ class Member:
     @property
     def ready(self) -> bool:
         """Return whether this member's state may be read."""
-        return self.leader or self.in_sync
+        return self._quorate if self.leader else self.in_sync
 
     @property
     def writable(self) -> bool:
         """Return whether this member may write now."""
-        return self.leader and self.leadership.holds()
+        return self.leader and self._quorate and self.leadership.holds()
+
+    @property
+    def _quorate(self) -> bool:
+        return bool(self.followers) or self.alone()
 
     @property
     def weight(self) -> int:
@@ -132,15 +139,21 @@ class Member:
             await asyncio.sleep(TICK_SECONDS)
 
     async def replicated(self, revision: int) -> None:
-        """Return when all connected followers have everything up to `revision`."""
-        if not self.followers:
-            return
+        """Return when all connected followers have everything up to `revision`.
+
+        Raises ApiError when none is left and this member may not continue alone.
+        """
         waits = {asyncio.ensure_future(follower.reached(revision)): follower for follower in self.followers}
-        __, late = await asyncio.wait(waits, timeout=ACK_SECONDS)
+        __, late = await asyncio.wait(waits, timeout=ACK_SECONDS) if waits else ((), ())
         for task in late:
             task.cancel()
             log.warning("a follower did not acknowledge revision %d within %g s and is dropped", revision, ACK_SECONDS)
             await waits[task].socket.close()
+        end = time.monotonic() + ALONE_SECONDS
+        while not any(follower.acknowledged >= revision for follower in self.followers) and not self.alone():
+            if time.monotonic() > end:
+                raise ApiError(504, "Timeout", "etcdserver: request timed out")
+            await asyncio.sleep(TICK_SECONDS)
 
     async def forward(self, request: web.Request, user: User) -> web.StreamResponse:
         """Forward a write to the leader on behalf of the caller."""
@@ -191,6 +204,8 @@ class Member:
     async def _take_over(self) -> bool:
         """Take the newest state among the reachable members and begin an epoch; False if none has a state."""
         states = [state async for state in self._peer_states()]
+        if not states and not self.alone():
+            return False
         own = (self.store.epoch, self.store.revision) if self.store.uid else (-1, -1)
         candidates = [s for s in states if s["uid"] and self.store.uid in ("", s["uid"])]
         best = max(candidates, key=lambda s: (s["epoch"], s["revision"]), default=None)

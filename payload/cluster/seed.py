@@ -7,9 +7,10 @@ import hashlib
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ...plugins.module_utils.vocabulary import Port
+from . import fencing
 from .facts import ClusterFacts, count, single_node
 from .objects import config_map, make
 from .pki import Pair
@@ -52,11 +53,12 @@ def objects(
     root_ca: str,
     registries: str,
     pointer: Object,
+    fenced: Sequence[fencing.Device] = (),
 ) -> list[Object]:
     """Return the first objects of the cluster.
 
     `configs` maps roles to their rendered Ignition, `registries` is the text of registries.conf, `pointer` the Ignition that a new worker
-    starts with; certificates are PEM.
+    starts with; certificates are PEM; `fenced` are the BMCs of two nodes that fence each other.
     """
     found = [make("v1", "Namespace", name, status={"phase": "Active"}) for name in NAMESPACES]
     found += _cluster_config(facts)
@@ -88,6 +90,7 @@ def objects(
             {"userData": json.dumps(pointer), "disableTemplating": "true"},
         ),
     ]
+    found += [_secret("openshift-etcd", device.secret, fencing.secret_data(device)) for device in fenced]
     if kubeadmin_hash:
         found.append(_secret("kube-system", "kubeadmin", {"kubeadmin": kubeadmin_hash}))
     mirrors = digest_mirrors(registries)

@@ -13,7 +13,7 @@ from pathlib import Path
 from ..machine_os import debs
 from ..machine_os.distro import BuildError, Distro, run
 from . import oci
-from .components import BASE_PACKAGES, EXTRA_PACKAGES, Provision
+from .components import BASE_PACKAGES, EXTRA_FILES, EXTRA_PACKAGES, Provision
 
 # Paths that no program of the payload opens, as globs.
 EXCLUDE: tuple[str, ...] = (
@@ -111,17 +111,25 @@ EXCLUDE: tuple[str, ...] = (
 USERS = (
     "root:x:0:0:root:/root:/bin/sh",
     "postgres:x:26:26:PostgreSQL Server:/var/lib/pgsql:/bin/bash",  # the user of assisted-db
+    "hacluster:x:189:189:cluster user:/var/lib/pacemaker:/usr/sbin/nologin",  # of Pacemaker, as on RHEL
     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
 )
+# Layers whose programs need what `_NEEDED` has: libxml2 of Pacemaker is linked with ICU.
+_WITH_NEEDED = ("pacemaker",)
 # What PostgreSQL and `file` need of `EXCLUDE`, and PostgreSQL's compiler of expressions, which is larger than all the rest.
 _NEEDED = {"usr/lib/*/libicu*", "usr/share/zoneinfo", "usr/share/misc"}
 _JIT = ("usr/lib/llvm*", "usr/lib/*/libLLVM*", "usr/lib/postgresql/*/lib/llvmjit*", "usr/lib/postgresql/*/lib/bitcode")
-# Folders with libraries below the distribution's own: librados, which fio is linked with, names the second (RUNPATH).
-_RUNPATHS = ("", "ceph")
+# Folders with libraries, from the distribution's own: librados, which fio is linked with, names the second (RUNPATH); the third,
+# /usr/lib, has those of packages without multi-arch.
+_RUNPATHS = ("", "ceph", "..")
 # Programs that the payload calls besides Python, by layer ("" is the base), as globs.
 PROGRAMS: dict[str, tuple[str, ...]] = {
     "": ("usr/bin/ip", "usr/bin/nsenter", "usr/bin/openssl", "usr/bin/dash", "usr/bin/bash", "usr/bin/lsblk"),
     "keepalived": ("usr/sbin/keepalived",),
+    "pacemaker": (
+        *(f"usr/sbin/{name}" for name in ("corosync", "crm_mon", "pacemakerd")),
+        *(f"usr/lib/pacemaker/pacemaker-{name}" for name in ("based", "controld", "execd", "fenced", "schedulerd")),
+    ),
     "database": tuple(f"usr/lib/postgresql/*/bin/{name}" for name in ("initdb", "pg_ctl", "postgres", "psql")),
     "agent-tools": (
         *(f"usr/bin/{name}" for name in ("arping", "file", "fio", "ipmitool", "nmap", "ping", "sg_inq")),
@@ -156,12 +164,17 @@ def build(distro: Distro, apt: debs.Apt, out: Path) -> dict[str, oci.Descriptor]
     _complete(distro, "", tree)
     layers = {"base": oci.write_layer(out / "base.tar", dict(oci.tree_nodes(tree)), compression="zstd")}
     for name, wanted in EXTRA_PACKAGES.items():
-        layers[name] = _top(distro, apt, out, name, wanted, tree, EXCLUDE)
+        exclude = sorted({*EXCLUDE} - _NEEDED) if name in _WITH_NEEDED else EXCLUDE
+        layers[name] = _top(distro, apt, out, name, wanted, tree, exclude)
     return layers
 
 
 def provision(distro: Distro, apt: debs.Apt, out: Path, wanted: Provision, tree: Path) -> oci.Descriptor:
-    """Build the layer `<wanted.layer>.tar` with its packages on top of the base layer that is unpacked in `tree`."""
+    """Build the layer `<wanted.layer>.tar` with its packages on top of the base layer that is unpacked in `tree`.
+
+    out: where `<wanted.layer>.tar` is written, compressed with zstd. Raises `BuildError` when a program that it should
+    bring is missing.
+    """
     exclude = (*sorted({*EXCLUDE} - _NEEDED), *_JIT)
     return _top(distro, apt, out, wanted.layer, wanted.packages, tree, exclude, wanted.alternatives)
 
@@ -181,6 +194,13 @@ def _top(
     top = out / f"{name}.tree"
     debs.unpack(more, top, merged_usr=True)
     _trim(top, exclude)
+    for package, paths in EXTRA_FILES.get(name, {}).items():
+        whole = out / f"{package}.tree"
+        debs.unpack(apt.download(package, dependencies=False), whole)
+        for path in paths:
+            (top / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(whole / path, top / path)
+        shutil.rmtree(whole)
     for path, target in (alternatives or {}).items():
         (top / path).symlink_to(target)
     _complete(distro, name, top, tree)
@@ -224,7 +244,11 @@ def _compile(distro: Distro, tree: Path) -> None:
 
 
 def python(distro: Distro, tree: Path, *arguments: str | Path) -> str:
-    """Runs the Python of an unpacked tree, with its own libraries."""
+    """Runs the Python of an unpacked tree, with its own libraries.
+
+    arguments: for that interpreter, such as `-c` and a text. Returns its stdout. Raises `BuildError` with the end of
+    its error output.
+    """
     libraries = tree / "usr/lib" / distro.triplet
     environment = {"PYTHONHOME": str(tree / "usr"), "LC_ALL": "C.UTF-8", "PATH": os.environ.get("PATH", "")}
     done = subprocess.run(
@@ -263,7 +287,7 @@ def _configure(tree: Path, certificates: bytes) -> None:
         (tree / name).mkdir(parents=True, exist_ok=True)
     files = {
         "etc/passwd": "".join(f"{line}\n" for line in USERS),
-        "etc/group": "root:x:0:\ntty:x:5:\npostgres:x:26:\nnogroup:x:65534:\n",
+        "etc/group": "root:x:0:\ntty:x:5:\npostgres:x:26:\nhaclient:x:189:\nnogroup:x:65534:\n",
         "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
         "etc/ssl/openssl.cnf": (tree / "usr/lib/ssl/openssl.cnf").resolve().read_text()
         if (tree / "etc/ssl/openssl.cnf").exists()

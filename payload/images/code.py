@@ -20,7 +20,13 @@ FILES = tuple(
     for name in ("pre-network-manager-config.sh", "units/pre-network-manager-config.service")
 )
 # Code that runs on the controller only.
-LEFT_OUT = ("payload/machine_os", "payload/images", "payload/build", "plugins/module_utils/cli")
+LEFT_OUT = (
+    "payload/machine_os",
+    "payload/images",
+    "payload/build",
+    "plugins/module_utils/cli",
+    "plugins/module_utils/reload",
+)
 
 _PROGRAM = """\
 #!/usr/bin/python3 -s
@@ -32,7 +38,10 @@ sys.exit(main())
 
 
 def sources(root: Path = ROOT) -> list[Path]:
-    """Return the files of the images' code, relative to the checkout."""
+    """Return the files of the images' code, relative to the checkout.
+
+    root: of the checkout. Byte code, and what only the controller needs (`LEFT_OUT`), are left out.
+    """
     found = [Path(name) for name in FILES]
     for tree in TREES:
         for path in sorted((root / tree).rglob("*")):
@@ -46,12 +55,21 @@ def sources(root: Path = ROOT) -> list[Path]:
     return found
 
 
-def shared(distro: Distro, python_tree: Path, work: Path, root: Path = ROOT) -> dict[str, Node]:
-    """The layer with the code of all components, byte-compiled by the images' Python."""
+def copied(work: Path, root: Path = ROOT) -> None:
+    """Copy the images' code to a directory, which is removed first, with its paths in the images."""
     package = work / PREFIX / PACKAGE.replace(".", "/")
     shutil.rmtree(work, ignore_errors=True)
     for relative in sources(root):
         checkout.copy(root / relative, package / relative)
+
+
+def shared(distro: Distro, python_tree: Path, work: Path, root: Path = ROOT) -> dict[str, Node]:
+    """The layer with the code of all components, byte-compiled by the images' Python.
+
+    python_tree: the base layer, unpacked; work: directory for the copy, which is removed first and stays for
+    `node_agent`.
+    """
+    copied(work, root)
     base.python(
         distro,
         python_tree,
@@ -71,7 +89,10 @@ def shared(distro: Distro, python_tree: Path, work: Path, root: Path = ROOT) -> 
 
 
 def executables(component: Component, root: Path = ROOT) -> dict[str, Node]:
-    """The layer with a component's programs."""
+    """The layer with a component's programs.
+
+    The result is path -> node, without leading slashes. Raises `OSError` for a file that does not exist below payload/.
+    """
     nodes = {}
     for path, module in component.programs.items():
         text = _PROGRAM.format(prefix=PREFIX, module=f"{PACKAGE}.{module}")
@@ -90,7 +111,10 @@ def failing(path: str) -> Node:
 
 
 def node_agent(distro: Distro, python_tree: Path, work: Path) -> dict[str, Node]:
-    """Return /usr/bin/agent, one self-contained executable, and a link to it for each of its programs."""
+    """Return /usr/bin/agent, one self-contained executable, and a link to it for each of its programs.
+
+    python_tree and work: as of `shared`, which must have run. The executable needs only the image's Python.
+    """
     out = work / "agent"
     package = work / PREFIX
     script = (

@@ -52,6 +52,10 @@ COMPONENTS: dict[str, Component] = {
         programs={"/usr/bin/machine-config-daemon": "payload.cluster.machine_config_daemon"}
     ),
     Name.HYPERKUBE: Component(programs={"/usr/bin/hyperkube": "payload.cluster.hyperkube"}, layers=("keepalived",)),
+    # Only nodes of a cluster with two-node fencing run it: the image, with its packages, is pulled there alone.
+    Name.CLUSTER_ETCD_OPERATOR: Component(
+        programs={"/usr/bin/two-node-fencing": "payload.cluster.pacemaker"}, layers=("pacemaker",)
+    ),
     Name.MACHINE_OS_IMAGES: Component(extra="machine-os"),
 }
 # Packages of the base layer, with their dependencies.
@@ -60,7 +64,21 @@ BASE_PACKAGES: tuple[str, ...] = (
     "python3-cryptography", "python3-jsonpatch", "python3-jsonschema", "python3-yaml", "util-linux",
 )  # fmt: skip
 # Additional layers of some images: packages, with dependencies that the base layer lacks.
-EXTRA_PACKAGES: dict[str, tuple[str, ...]] = {"keepalived": ("keepalived",)}
+EXTRA_PACKAGES: dict[str, tuple[str, ...]] = {
+    "keepalived": ("keepalived",),
+    "pacemaker": (
+        "corosync",
+        "pacemaker",
+        "pacemaker-cli-utils",
+        "python3-pexpect",
+        "python3-pycurl",
+        "python3-requests",
+    ),
+}
+# Files of packages whose dependencies a layer does without: layer -> package -> paths.
+EXTRA_FILES: dict[str, dict[str, tuple[str, ...]]] = {
+    "pacemaker": {"fence-agents": ("usr/sbin/fence_redfish", "usr/share/fence/fencing.py")},
+}
 
 
 @dataclass(frozen=True)
@@ -103,6 +121,9 @@ ENVIRONMENT: dict[str, dict[str, str]] = {Name.API_SERVER: {"ENABLE_SKIP_MCO_REB
 
 
 def provision(component: str, brought: Container[str]) -> Provision | None:
-    """Return what a replaced component needs and does not bring. `brought`: paths of its replacement, relative to the root."""
+    """Return what a replaced component needs and does not bring. `brought`: paths of its replacement, relative to the root.
+
+    brought: any container of paths without leading slashes. None also for a component that needs nothing.
+    """
     found = PROVISIONS.get(component)
     return None if found is None or found.path in brought else found

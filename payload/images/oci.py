@@ -40,7 +40,10 @@ class ImageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Descriptor(content.Descriptor):
-    """A blob; for a layer also the digest of its uncompressed tar archive."""
+    """A blob; for a layer also the digest of its uncompressed tar archive.
+
+    diff_id: empty for other blobs, and for layers of others' images. `json` gives the form of a manifest.
+    """
 
     diff_id: str = ""
 
@@ -51,7 +54,10 @@ class Descriptor(content.Descriptor):
 
 @dataclass(frozen=True)
 class Node:
-    """One entry of a layer: bytes or the file to read them from, the target of a symbolic link, or (neither) a directory."""
+    """One entry of a layer: bytes or the file to read them from, the target of a symbolic link, or (neither) a directory.
+
+    mode: permission bits; those of a link do not matter. The owner is always root.
+    """
 
     data: bytes | Path | None = None
     link: str | None = None
@@ -60,7 +66,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Image:
-    """Content of an image: layers, lowest first, and the parts of its configuration that differ from the defaults."""
+    """Content of an image: layers, lowest first, and the parts of its configuration that differ from the defaults.
+
+    The configuration has Linux as its operating system, and the usual PATH. Layers must be in the layout.
+    """
 
     layers: Sequence[Descriptor]
     entrypoint: Sequence[str] = ()
@@ -92,15 +101,21 @@ class Layout:
         self._place(digest, data)
         return Descriptor(media_type, f"sha256:{digest}", len(data))
 
-    def add_json(self, value: Any, media_type: str) -> Descriptor:
+    def add_json(self, value: object, media_type: str) -> Descriptor:
         return self.add_bytes(json.dumps(value, sort_keys=True, separators=(",", ":")).encode(), media_type)
 
     def link_blob(self, source: Path, digest: str) -> None:
-        """Add a file as a blob: as a hard link, or as a copy on another file system."""
+        """Add a file as a blob: as a hard link, or as a copy on another file system.
+
+        digest: `sha256:` and hexadecimal digits; it is not compared with the content. A blob that exists stays.
+        """
         link_or_copy(source.resolve(), self.blob(digest))
 
     def add_image(self, image: Image) -> Descriptor:
-        """Write configuration and manifest; the layers must exist."""
+        """Write configuration and manifest; the layers must exist.
+
+        Returns the descriptor of the manifest, for `write_index`. Equal images have equal digests.
+        """
         settings: dict[str, Any] = {
             "Env": [
                 "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -139,7 +154,10 @@ class Layout:
         write_atomic(self.path / "index.json", text.encode())
 
     def tags(self) -> dict[str, Descriptor]:
-        """The images of the layout by tag; one without a tag has the tag ""."""
+        """The images of the layout by tag; one without a tag has the tag "".
+
+        Raises `ImageError` for a directory that is not a layout, and for an index with invalid descriptors.
+        """
         index = self._parsed(self.path / "index.json", "index.json is missing")
         found: dict[str, Descriptor] = {}
         for nth, entry in enumerate(_entries(index, "manifests", self.path / "index.json")):
@@ -157,7 +175,11 @@ class Layout:
         return self._parsed(self.blob(digest), f"manifest {digest} is not in the layout")
 
     def blobs_of(self, digest: str) -> list[str]:
-        """The digests of an image's configuration and layers."""
+        """The digests of an image's configuration and layers.
+
+        digest: of the manifest. The configuration is first; a layer that is there twice is listed once. Raises
+        `ImageError`.
+        """
         manifest = self.manifest(digest)
         if "layers" not in manifest:
             raise ImageError(f"{self.path}: {digest} is an image index for several architectures, not a single image")
@@ -269,14 +291,20 @@ def write_layer(
 
 
 def tree_nodes(root: Path) -> Iterator[tuple[str, Node]]:
-    """A directory as layer entries."""
+    """A directory as layer entries.
+
+    root: of the tree. Paths are relative to it; sockets, pipes and devices are left out.
+    """
     for path, dirs, files in os.walk(root):
         found = {str(Path(path, name).relative_to(root)): Path(path, name) for name in [*dirs, *files]}
         yield from nodes_of(found).items()
 
 
 def nodes_of(files: Mapping[str, Path]) -> dict[str, Node]:
-    """Files, links and directories as layer entries, by their paths in the layer; others are left out."""
+    """Files, links and directories as layer entries, by their paths in the layer; others are left out.
+
+    files: path in the layer -> file. Contents are read when the layer is written. Raises `OSError`.
+    """
     nodes = {}
     for name, path in files.items():
         info = path.lstat()
@@ -323,7 +351,10 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Hard-link `target` to `source`, or copy it on another file system."""
+    """Hard-link `target` to `source`, or copy it on another file system.
+
+    An existing target stays. The target appears complete or not at all. Raises `OSError`.
+    """
     if target.exists():
         return
     temporary = target.with_name(f"{target.name}.{os.getpid()}.new")

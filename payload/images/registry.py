@@ -15,7 +15,8 @@ from .oci import ImageError, Layout, link_or_copy, write_atomic
 def push(payload_dir: Path, storage_dir: Path, *, dry: bool = False) -> dict[str, int]:
     """Make the images of a payload (`payload_dir`/oci) available in the storage directory of a registry.
 
-    Blobs are hard links where the file system allows. A registry that runs on the directory serves them at once.
+    Blobs are hard links where the file system allows. A registry that runs on the directory serves them at once. An
+    image without a tag is served by its digest.
     Returns {"images", "blobs", "added"}, with "added" the number of new files: 0 if nothing
     changed; `dry` only counts. Raises `ImageError` when the payload is incomplete.
     """
@@ -42,12 +43,13 @@ def push(payload_dir: Path, storage_dir: Path, *, dry: bool = False) -> dict[str
                         target.parent.mkdir(parents=True, exist_ok=True)
                         link_or_copy(layout.blob(digest), target)
         links = [
-            *(_link(repository / "_layers", digest) for digest in parts),
-            _link(repository / "_manifests/revisions", image.digest),
-            _link(repository / "_manifests/tags" / tag / "index", image.digest),
-            repository / "_manifests/tags" / tag / "current/link",
+            *((_link(repository / "_layers", digest), digest) for digest in parts),
+            (_link(repository / "_manifests/revisions", image.digest), image.digest),
         ]
-        for digest, link in zip([*parts, image.digest, image.digest, image.digest], links, strict=True):
+        if tag:
+            folder = repository / "_manifests/tags" / tag
+            links += [(_link(folder / "index", image.digest), image.digest), (folder / "current/link", image.digest)]
+        for link, digest in links:
             if not link.exists() or link.read_text() != digest:
                 added += 1
                 if not dry:

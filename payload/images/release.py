@@ -60,7 +60,11 @@ esac
 
 
 def nodes(version: str, images: Mapping[str, str], busybox: Path) -> dict[str, Node]:
-    """The release image's one layer; `images` is component -> pullspec."""
+    """The release image's one layer; `images` is component -> pullspec.
+
+    version: of the release; busybox: the static program for the image's shell. The result is path -> node, without
+    leading slashes.
+    """
     references = {
         "kind": "ImageStream",
         "apiVersion": "image.openshift.io/v1",

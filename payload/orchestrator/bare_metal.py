@@ -10,7 +10,7 @@ import logging
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json
-from ..cluster.kube import KubeClient
+from ..cluster.kube import KubeClient, Object
 from ..cluster.store import now
 
 NAMESPACE = "openshift-machine-api"
@@ -42,7 +42,7 @@ def hand_over(kube: KubeClient) -> bool:
     return not waiting
 
 
-def _update(kube: KubeClient, host: dict[str, Any], free: list[str], provisioning: bool) -> bool:
+def _update(kube: KubeClient, host: Object, free: list[str], provisioning: bool) -> bool:
     name, annotations = host["metadata"]["name"], host["metadata"].get("annotations") or {}
     spec: dict[str, Any] = {}
     if provisioning:

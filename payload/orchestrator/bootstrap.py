@@ -22,20 +22,30 @@ log = logging.getLogger("installer")
 
 
 class Bootstrap:
-    """The live system of a bootstrap host or of a single node."""
+    """The live system of a bootstrap host or of a single node.
+
+    installation: of this host, whose service and commands it uses.
+    """
 
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
 
     def clean(self) -> None:
-        """Remove what an earlier, failed installation left in the live system."""
+        """Remove what an earlier, failed installation left in the live system.
+
+        That is the directory `BOOTSTRAP_DIR` and the unit bootkube. Raises `HostError` when it cannot be removed.
+        """
         left = self.installation.host.path(BOOTSTRAP_DIR)
         if left.exists():
             self.installation.host.run(["systemctl", "stop", "bootkube.service"], check=False)
             self.installation.host.run(["rm", "-rf", BOOTSTRAP_DIR])
 
     def start(self) -> None:
-        """Turn the live system into the cluster's first member; it starts while the disk is written."""
+        """Turn the live system into the cluster's first member; it starts while the disk is written.
+
+        bootstrap.ign of the service is applied to the running system and its units are started without waiting. Raises
+        `ServiceError` and `HostError`.
+        """
         log.info("Running bootstrap")
         self.clean()
         log.info("Getting bootstrap.ign file")
@@ -51,7 +61,10 @@ class Bootstrap:
         log.info("Done setting up bootstrap")
 
     def write_controller_manifests(self) -> None:
-        """Write what bootkube gives to the cluster's controller: only this program knows the service and its token."""
+        """Write what bootkube gives to the cluster's controller: only this program knows the service and its token.
+
+        They are files of 0600 in `manifests` of the bootstrap directory, made by `cluster.assisted.manifests`.
+        """
         made = assisted.manifests(
             cluster_id=self.installation.options.cluster_id,
             url=self.installation.options.url,
@@ -68,7 +81,10 @@ class Bootstrap:
             (folder / name).write_text(json.dumps(manifest))
 
     def check_hostname(self) -> None:
-        """Generate a hostname if the live system has none that is valid for a node: localhost cannot bootstrap."""
+        """Generate a hostname if the live system has none that is valid for a node: localhost cannot bootstrap.
+
+        The form is upstream's: `random-hostname-` and a UUID. It applies to the live system only.
+        """
         log.info("Start checking hostname")
         name = socket.gethostname()
         if _HOSTNAME.fullmatch(name) and name != "localhost":
@@ -79,7 +95,11 @@ class Bootstrap:
         self.installation.host.run(["hostnamectl", "set-hostname", made])
 
     def wait_for_bootkube(self) -> None:
-        """Wait until bootkube has written its marker; raise if its unit failed."""
+        """Wait until bootkube has written its marker; raise if its unit failed.
+
+        `InstallError` has the last lines of its journal. There is no limit of its own: the service cancels this
+        container.
+        """
         log.info("Waiting for bootkube to complete")
         self.installation.report(Stage.BOOTKUBE)
         done = self.installation.host.path(f"{BOOTSTRAP_DIR}/.bootkube.done")

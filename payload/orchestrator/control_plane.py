@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ...plugins.module_utils.vocabulary import Stage
 from ..cluster import nodes as node_list
@@ -30,7 +29,11 @@ log = logging.getLogger("installer")
 
 
 class ControlPlane:
-    """The control plane of one installation, as its bootstrap host sees it."""
+    """The control plane of one installation, as its bootstrap host sees it.
+
+    `finish` runs in the main thread, `watch_requests` in one of its own; reports of fetched configs are made once by
+    either.
+    """
 
     def __init__(self, installation: Installation, bootstrap: Bootstrap) -> None:
         self.installation, self.bootstrap = installation, bootstrap
@@ -39,7 +42,10 @@ class ControlPlane:
         self._requested: set[str] = set()
 
     def finish(self) -> None:
-        """Wait for masters, bootkube, the controller and, in an agent-based installation, for workers that still need the service."""
+        """Wait for masters, bootkube, the controller and, in an agent-based installation, for workers that still need the service.
+
+        It returns when this host may reboot. Errors of the service are retried; an `InstallError` is bootkube's.
+        """
         self.installation.report(Stage.CONTROL_PLANE, "Waiting for masters to join bootstrap control plane")
         for role, least in (("master", 2), ("arbiter", 1)):
             self.wait_for_nodes(role, least)
@@ -60,14 +66,20 @@ class ControlPlane:
         )
 
     def kube(self) -> list[KubeClient]:
-        """Return clients of this host's member and of the API's address, which is valid after the handover."""
+        """Return clients of this host's member and of the API's address, which is valid after the handover.
+
+        They are new at each call; close them. Their kubeconfigs are those of the bootstrap directory.
+        """
         return [
             KubeClient.from_kubeconfig(self.installation.host.path(f"{BOOTSTRAP_DIR}/auth/{name}"))
             for name in ("kubeconfig-loopback", "kubeconfig")
         ]
 
     def kube_get(self, path: str) -> Object:
-        """Return an object or a list, from the first member that answers; empty if none does, or none has it."""
+        """Return an object or a list, from the first member that answers; empty if none does, or none has it.
+
+        path: of the API, with parameters. Errors are logged at debug level only: members come and go.
+        """
         for client in self.kube():
             try:
                 found: Object = client.get(path)
@@ -80,21 +92,34 @@ class ControlPlane:
         return {}
 
     def kube_items(self, path: str) -> list[Object]:
-        """Return the objects of a collection; empty without a response."""
+        """Return the objects of a collection; empty without a response.
+
+        path: of a collection. Use it where no answer yet and no objects mean the same.
+        """
         items: list[Object] = self.kube_get(path).get("items", [])
         return items
 
     def invoker(self) -> str:
-        """Return the invoker of this cluster's installation."""
+        """Return the invoker of this cluster's installation.
+
+        It is in ConfigMap openshift-config/openshift-install-manifests; empty while the API does not answer.
+        """
         return str(self.kube_get(INVOKER).get("data", {}).get("invoker", ""))
 
     def controller_ready(self) -> bool:
-        """Return whether the controller has reported that it reaches the service and the cluster."""
+        """Return whether the controller has reported that it reaches the service and the cluster.
+
+        It does so by an event named `READY_EVENT`, as upstream's.
+        """
         events = self.kube_items("/api/v1/namespaces/assisted-installer/events")
         return any(event["metadata"]["name"] == READY_EVENT for event in events)
 
     def wait_for_nodes(self, role: str, least: int) -> None:
-        """Wait until enough nodes of a role are ready, not counting this host; report each as Joined."""
+        """Wait until enough nodes of a role are ready, not counting this host; report each as Joined.
+
+        role: `master` or `arbiter`; least: how many at most are waited for. Without hosts of that role it returns at
+        once.
+        """
         log.info("Waiting for %s nodes", role)
         hosts = self.installation.hosts()
         count = sum(1 for host in hosts if host["role"] == role)
@@ -140,7 +165,7 @@ class ControlPlane:
         self.installation.until(f"Waiting for {wanted} {role} nodes", enough)
         log.info("Waiting for %s nodes - Done", role)
 
-    def untaint(self, nodes: Sequence[Mapping[str, Any]]) -> None:
+    def untaint(self, nodes: Sequence[Object]) -> None:
         """Remove taints that no cloud provider will remove."""
         for node in nodes:
             for client in self.kube():
@@ -153,7 +178,10 @@ class ControlPlane:
                     client.close()
 
     def workers_that_need_service(self) -> list[str]:
-        """Return the names of workers that still need the service on this host."""
+        """Return the names of workers that still need the service on this host.
+
+        They are those in a stage of `WORKER_NEEDS_SERVICE`. Raises `ServiceError`.
+        """
         workers = self.installation.service.get(f"{self.installation.cluster_path}/hosts?role=worker")
         stages = {str(host.get("requested_hostname")): stage_of(host) for host in workers}
         waiting = [name for name, stage in stages.items() if stage in WORKER_NEEDS_SERVICE]
@@ -162,7 +190,11 @@ class ControlPlane:
         return waiting
 
     def masters_consistent(self) -> bool:
-        """Return whether all masters that have joined are to run one config, and it and those that they run exist."""
+        """Return whether all masters that have joined are to run one config, and it and those that they run exist.
+
+        The configs are in the annotations of the nodes (machine-config-daemon's). An API without an answer counts as
+        not consistent.
+        """
         nodes = [node for node in self.kube_items("/api/v1/nodes") if node_list.has_role(node, "master")]
         notes = [node["metadata"].get("annotations") or {} for node in nodes]
         desired = {note.get(f"{_MCO}/desiredConfig", "") for note in notes}

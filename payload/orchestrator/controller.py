@@ -45,7 +45,10 @@ log = logging.getLogger("controller")
 
 
 class Controller:
-    """One run."""
+    """One run.
+
+    config: of the Job's environment. A single node installed by the agent installer has no service to talk to any more.
+    """
 
     def __init__(self, kube: KubeClient, service: Service, config: Config) -> None:
         self.session = Session(kube, service, config)
@@ -56,7 +59,10 @@ class Controller:
         self.version_available = False
 
     def run(self) -> None:
-        """Run until the cluster is installed, or its installation is given up."""
+        """Run until the cluster is installed, or its installation is given up.
+
+        Each task has a thread, which repeats it until it has finished; errors are logged and the step is repeated.
+        """
         with_service = not (self.agent_based and self.single)
         cluster = self.set_ready_state() if with_service else None
         loops = [self._start(self._loop, "ApproveCsrs", self.joining.approve_requests)]
@@ -83,7 +89,11 @@ class Controller:
         log.info("Finished all")
 
     def must_untaint(self, cluster: Mapping[str, object] | None) -> bool:
-        """Return whether nodes wait for a cloud provider without credentials, according to the service or the install-config."""
+        """Return whether nodes wait for a cloud provider without credentials, according to the service or the install-config.
+
+        cluster: as the service returned it, None if it did not answer: then the ConfigMap with the install-config
+        decides.
+        """
         config = ""
         if cluster is None:
             log.warning("error getting cluster, assisted-service was unavailable")
@@ -172,7 +182,10 @@ class Controller:
     # The end of an agent-based installation
 
     def complete(self) -> bool:
-        """Return whether the cluster version was available and all control-plane nodes are ready now; meanwhile, remove the taints of nodes."""
+        """Return whether the cluster version was available and all control-plane nodes are ready now; remove taints of nodes meanwhile.
+
+        Once the version was available it is not read again. Raises `KubeError`, after which it is called again.
+        """
         nodes = self.session.kube.get("/api/v1/nodes")["items"]
         for node in nodes if self.session.untaints else ():
             try:

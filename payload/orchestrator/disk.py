@@ -22,7 +22,10 @@ class Disk:
         self.device: str = installation.options.boot_device
 
     def format_disks(self) -> None:
-        """Quick-format the selected disks; a failure does not stop the installation."""
+        """Quick-format the selected disks; a failure does not stop the installation.
+
+        Only their first sector is overwritten, as upstream does.
+        """
         for disk in self.installation.options.format_disk or ():
             log.info("Formatting disk %s", disk)
             try:
@@ -31,7 +34,10 @@ class Disk:
                 log.warning("Failed to format disk %s, err %s", disk, error)
 
     def find_device(self) -> None:
-        """Resolve the links by which the service names disks: coreos-installer's messages have the target."""
+        """Resolve the links by which the service names disks: coreos-installer's messages have the target.
+
+        A link that cannot be resolved is used as it is.
+        """
         given = self.device
         try:
             self.device = self.installation.host.run(["realpath", "-e", given]).strip() or given
@@ -41,7 +47,10 @@ class Disk:
             log.info("Resolving installation device %s symlink to %s ", given, self.device)
 
     def clean_disk(self) -> None:
-        """Remove signatures from the installation disk; report one that cannot be cleaned, and write to it anyway."""
+        """Remove signatures from the installation disk; report one that cannot be cleaned, and write to it anyway.
+
+        It is skipped where the options ask for that. A failure is reported with the stage `Stage.STARTING`.
+        """
         if self.installation.options.skip_installation_disk_cleanup:
             log.info("skipping installation disk cleanup")
             return
@@ -54,7 +63,11 @@ class Disk:
             log.error("failed to prepare install device %s, err %s", self.device, error)
 
     def write_image(self, ignition_file: str) -> None:
-        """Write the disk, reporting every five percent; three attempts."""
+        """Write the disk, reporting every five percent; three attempts.
+
+        ignition_file: path on the host. Arguments of the service for coreos-installer are added. Raises `InstallError`
+        with the last error.
+        """
         arguments = load_json(self.installation.options.installer_args or "[]", name="installer_args")
         command = [
             "coreos-installer",

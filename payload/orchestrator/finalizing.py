@@ -30,7 +30,10 @@ log = logging.getLogger("controller")
 
 
 class Finalizer:
-    """The finalizing stages of one installation."""
+    """The finalizing stages of one installation.
+
+    `until_over` is the main thread's; the stages run in one of their own.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session, self.operators = session, Operators(session)
@@ -71,7 +74,11 @@ class Finalizer:
         return bool(state)
 
     def post_install(self) -> None:
-        """Go through the finalizing stages when they are due, and report the result to the service."""
+        """Go through the finalizing stages when they are due, and report the result to the service.
+
+        It returns without a report when the installation is over before. A failure of OLM operators alone is not one of
+        the installation.
+        """
         try:
             self.session.until(
                 "Waiting for the cluster to be finalized", lambda: self.session.cluster()["status"] == Status.FINALIZING
@@ -123,7 +130,10 @@ class Finalizer:
         return True
 
     def finalizing(self, stage: str) -> None:
-        """Report a finalizing stage, until the service accepts it."""
+        """Report a finalizing stage, until the service accepts it.
+
+        stage: of the service's API, as in `Finalizing`. Raises `Stopped` when the installation is over.
+        """
 
         def told() -> bool:
             self.session.service.send("PUT", f"{self.session.cluster_path}/progress", {"finalizing_stage": stage})
@@ -146,7 +156,10 @@ class Finalizer:
         return True
 
     def olm(self) -> None:
-        """Follow the cluster's OLM operators; a stage that the service times out is skipped, and its unfinished operators fail."""
+        """Follow the cluster's OLM operators; a stage that the service times out is skipped, and its unfinished operators fail.
+
+        Operators are those that the service monitors with type `olm`. Raises `Stopped`.
+        """
         self.finalizing(Finalizing.CSV_INITIALIZATION)
         operators = [operator for operator in self.operators.monitored() if operator.get("operator_type") == "olm"]
         if not operators:

@@ -20,7 +20,10 @@ log = logging.getLogger("host")
 
 
 class HostError(Exception):
-    """A command failed on the host; the message is upstream's, with the end of the command's output."""
+    """A command failed on the host; the message is upstream's, with the end of the command's output.
+
+    The output begins with the first `Error` in it and is cut to its last `LAST_OUTPUT` characters.
+    """
 
     def __init__(self, command: Sequence[str], code: int, output: str) -> None:
         said = output.strip()
@@ -32,7 +35,11 @@ class HostError(Exception):
 
 
 class Host:
-    """`enter` is the command prefix that runs something on the host, `root` where its files are."""
+    """`enter` is the command prefix that runs something on the host, `root` where its files are.
+
+    The defaults are those of a privileged container with the host's PID namespace. One command at a time may write
+    the disk.
+    """
 
     def __init__(self, enter: str = NSENTER, root: Path = Path("/proc/1/root")) -> None:
         self._enter = shlex.split(enter)
@@ -44,7 +51,11 @@ class Host:
         return self.root / path.lstrip("/")
 
     def run(self, command: Sequence[str], check: bool = True) -> str:
-        """Run a command and return its output, both streams; raise HostError when it fails."""
+        """Run a command and return its output, both streams; raise HostError when it fails.
+
+        command: words, without a shell; check: False returns the output of a failed command, too. There is no time
+        limit.
+        """
         full = [*self._enter, *command]
         log.debug("Running %s", shlex.join(full))
         done = subprocess.run(
@@ -55,7 +66,10 @@ class Host:
         return done.stdout
 
     def write_disk(self, command: Sequence[str], progress: Callable[[int], None]) -> None:
-        """Run coreos-installer and report each percentage that it prints; raise HostError if it fails."""
+        """Run coreos-installer and report each percentage that it prints; raise HostError if it fails.
+
+        progress: gets integers from 0 to 100, the same one perhaps more than once. Output is passed to the log.
+        """
         full = [*self._enter, *command]
         log.info("Writing image and ignition to disk with arguments: [%s]", " ".join(command[1:]))
         process = subprocess.Popen(full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

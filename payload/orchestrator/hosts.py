@@ -23,12 +23,19 @@ def stage_of(host: Mapping[str, Any]) -> str:
 
 
 def machine_config_requests(text: str) -> list[tuple[str, str]]:
-    """Return pool and address of every Ignition request, from the log of a machine-config server."""
+    """Return pool and address of every Ignition request, from the log of a machine-config server.
+
+    text: lines as machine-config-server writes them. Only requests with Ignition as user agent count; addresses have no
+    brackets.
+    """
     return [(found["pool"], found["address"].strip("[]")) for found in _MCS_LINE.finditer(text)]
 
 
 def host_addresses(host: Mapping[str, Any]) -> set[str]:
-    """Return the addresses in a host's inventory, without prefix length, in canonical form."""
+    """Return the addresses in a host's inventory, without prefix length, in canonical form.
+
+    host: as the service returns it, whose `inventory` is JSON in a string; without one the set is empty.
+    """
     inventory = load_json(host.get("inventory") or "{}", name="inventory")
     return {
         str(ipaddress.ip_interface(address).ip)
@@ -38,7 +45,11 @@ def host_addresses(host: Mapping[str, Any]) -> set[str]:
 
 
 def find_host(hosts: Sequence[Object], node: Object) -> Object | None:
-    """Return the host that a node is: by name, else by address."""
+    """Return the host that a node is: by name, else by address.
+
+    hosts: of the service; node: of the API. Names are compared in lower case. None for a node that the service does not
+    know.
+    """
     name, addresses = node["metadata"]["name"].lower(), set(node_list.addresses(node))
     by_name = next((h for h in hosts if str(h.get("requested_hostname", "")).lower() == name), None)
     return by_name or next((h for h in hosts if host_addresses(h) & addresses), None)

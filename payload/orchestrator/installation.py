@@ -19,11 +19,17 @@ log = logging.getLogger("installer")
 
 
 class InstallError(Exception):
-    """The installation of this host failed."""
+    """The installation of this host failed.
+
+    The message goes to the service as the info of the stage Failed.
+    """
 
 
 class Installation:
-    """One installation of one host."""
+    """One installation of one host.
+
+    options: of `installer.parser`. role: what the host becomes; `bootstrap` itself is a master in the end.
+    """
 
     def __init__(self, options: argparse.Namespace, service: Service, host: Host) -> None:
         self.options, self.service, self.host = options, service, host
@@ -35,7 +41,10 @@ class Installation:
         self.cluster_path = f"/v2/clusters/{options.cluster_id}"
 
     def report(self, stage: str, info: str = "", host_id: str = "") -> bool:
-        """Report a stage; return whether the service accepted it. The installation continues in any case."""
+        """Report a stage; return whether the service accepted it. The installation continues in any case.
+
+        stage: of `Stage`; info: at most 2048 characters are sent; host_id: of another host, this one by default.
+        """
         log.info("Updating node installation stage: %s - %s", stage, info)
         try:
             self.service.send(
@@ -49,26 +58,38 @@ class Installation:
         return True
 
     def report_logs(self, path: str, state: str) -> None:
-        """Report the state of log collection of the host or cluster with this path: `requested`, for example."""
+        """Report the state of log collection of the host or cluster with this path: `requested`, for example.
+
+        path: of the API, without `/logs-progress`. An error is logged only.
+        """
         try:
             self.service.send("PUT", f"{path}/logs-progress", {"logs_state": state})
         except ServiceError as error:
             log.error("failed to report log progress %s", state, extra={"error": error})
 
     def hosts(self) -> list[Object]:
-        """Return the hosts of the cluster that are not disabled, as the service knows them."""
+        """Return the hosts of the cluster that are not disabled, as the service knows them.
+
+        Raises `ServiceError` after its retries.
+        """
         found: list[Object] = self.service.get(f"{self.cluster_path}?exclude-hosts=false")["hosts"]
         return [host for host in found if host.get("status") != "disabled"]
 
     def save(self, name: str, data: bytes) -> str:
-        """Write a file to the install directory of the host and return its path there."""
+        """Write a file to the install directory of the host and return its path there.
+
+        data is written with mode 0600. Raises `OSError`.
+        """
         path = self.host.path(f"{INSTALL_DIR}/{name}")
         path.touch(0o600)
         path.write_bytes(data)
         return f"{INSTALL_DIR}/{name}"
 
     def until(self, what: str, test: Callable[[], bool], pause: float = WAIT_SECONDS) -> None:
-        """Poll until a test succeeds. It is bounded by the service's stage timeouts: the service cancels this container."""
+        """Poll until a test succeeds. It is bounded by the service's stage timeouts: the service cancels this container.
+
+        what: for the log; pause: seconds between two tests. `ServiceError` of the test counts as not yet.
+        """
         log.info("%s", what)
         while True:
             try:

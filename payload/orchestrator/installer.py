@@ -46,7 +46,11 @@ class Installer:
         self.control_plane = ControlPlane(installation, self.bootstrap)
 
     def run(self) -> None:
-        """Install this host up to its reboot."""
+        """Install this host up to its reboot.
+
+        The order of the stages depends on the role: see upstream's `InstallNode`. Raises `InstallError`, `HostError` or
+        `ServiceError`.
+        """
         self.disk.format_disks()
         log.info("Installing node with role: %s", self.installation.options.role)
         self.installation.report(Stage.STARTING, self.installation.options.role)
@@ -78,7 +82,10 @@ class Installer:
         self.reboot()
 
     def wait_for_masters(self) -> None:
-        """Wait until two masters or arbiters are Done: they serve a worker's config. An installed cluster has them."""
+        """Wait until two masters or arbiters are Done: they serve a worker's config. An installed cluster has them.
+
+        For a host that is added to an installed cluster it returns at once. It polls the service every `WAIT_SECONDS`.
+        """
         log.info("Waiting for 2 ready masters")
         self.installation.report(Stage.CONTROL_PLANE)
         path = self.installation.cluster_path
@@ -97,7 +104,11 @@ class Installer:
         self.installation.until("Waiting for 2 masters or arbiters that are done", done)
 
     def host_ignition(self) -> str:
-        """Fetch the host's own config; that of a single node holds the cluster that bootkube made. Returns its path on the host."""
+        """Fetch the host's own config; that of a single node holds the cluster that bootkube made. Returns its path on the host.
+
+        That of a single node is merged with bootkube's master.ign, in which entries of the host itself win. Raises
+        `ServiceError` and `OSError`.
+        """
         path = f"/v2/infra-env/{self.installation.options.infra_env_id}/hosts/{self.installation.options.host_id}/downloads/ignition"
         name = f"{self.installation.role}-{self.installation.options.host_id}.ign"
         log.info("Getting %s file", name)
@@ -153,7 +164,10 @@ class Installer:
             log.error("upload installation logs %s", failed)
 
     def reboot(self) -> None:
-        """Report Rebooting and reboot: a single node now, others after a delay in which the report can arrive everywhere."""
+        """Report Rebooting and reboot: a single node now, others after a delay in which the report can arrive everywhere.
+
+        The delay is `REBOOT_DELAY_SECONDS` of the settings, 60 by default. Raises `HostError`.
+        """
         self.installation.report(Stage.REBOOTING)
         log.info("Rebooting node")
         now = ["shutdown", "-r", "now", REBOOT_TEXT]

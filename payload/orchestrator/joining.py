@@ -35,7 +35,10 @@ class Joining:
         self._boots: dict[str, set[str]] = defaultdict(set)
 
     def approve_requests(self, kube: KubeClient) -> None:
-        """Approve the certificate requests of kubelets."""
+        """Approve the certificate requests of kubelets.
+
+        All that are pending are approved, without a look at their content. Raises `KubeError`.
+        """
         for csr in kube.get(CSRS)["items"]:
             if not csr.get("status", {}).get("conditions"):
                 approved = merged(
@@ -53,7 +56,10 @@ class Joining:
                 kube.patch(f"{CSRS}/{csr['metadata']['name']}/approval", {"status": {"conditions": approved}})
 
     def update_hosts(self, kube: KubeClient) -> bool:
-        """Report Configuring, Joined and Done of the hosts that have rebooted; True when there is none left that still may."""
+        """Report Configuring, Joined and Done of the hosts that have rebooted; True when there is none left that still may.
+
+        Hosts in error do not count as left. Raises `KubeError` and `ServiceError`, after which it is called again.
+        """
         hosts = self.session.hosts("disabled")
         told = {
             h.get("requested_hostname"): [h["status"], stage_of(h), (h.get("progress") or {}).get("progress_info", "")]

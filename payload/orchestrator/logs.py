@@ -17,7 +17,10 @@ LEVELS = {logging.CRITICAL: "fatal"}
 
 
 class LogrusFormatter(logging.Formatter):
-    """One line for each message; `extra={"error": ...}` is its error."""
+    """One line for each message; `extra={"error": ...}` is its error.
+
+    Times are UTC, to the second. Texts are quoted as logrus quotes them.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
@@ -28,7 +31,10 @@ class LogrusFormatter(logging.Formatter):
 
 
 def setup(handlers: Iterable[logging.Handler]) -> None:
-    """Send everything from now on to these handlers."""
+    """Send everything from now on to these handlers.
+
+    handlers: replace those of the root logger; the level is info.
+    """
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     root.handlers[:] = handlers
@@ -37,7 +43,10 @@ def setup(handlers: Iterable[logging.Handler]) -> None:
 
 
 def tarball(files: Mapping[str, str | bytes]) -> bytes:
-    """Return a tar.gz of the files that are not empty."""
+    """Return a tar.gz of the files that are not empty.
+
+    files: name in the archive -> content; times are now.
+    """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for name, content in files.items():

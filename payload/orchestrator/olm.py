@@ -17,7 +17,11 @@ log = logging.getLogger("controller")
 
 
 def version_of(kube: KubeClient, operator: Mapping[str, object]) -> Object | None:
-    """Return the current ClusterServiceVersion of an operator's Subscription; `operator` has its place."""
+    """Return the current ClusterServiceVersion of an operator's Subscription; `operator` has its place.
+
+    operator: with `namespace` and `subscription_name`. None while there is no Subscription, or it has no version yet.
+    Raises `KubeError`.
+    """
     namespace = f"{OLM}/{operator['namespace']}"
     subscription = kube.find(f"{namespace}/subscriptions/{operator['subscription_name']}") or {}
     name = (subscription.get("status") or {}).get("currentCSV")
@@ -25,7 +29,11 @@ def version_of(kube: KubeClient, operator: Mapping[str, object]) -> Object | Non
 
 
 def apply_without_service(kube: KubeClient) -> bool:
-    """Apply the operators' manifests from the ConfigMap that the service created: the service has ended by then."""
+    """Apply the operators' manifests from the ConfigMap that the service created: the service has ended by then.
+
+    Returns False while the ConfigMap or a version is missing, and when a manifest was refused: call it again. Raises
+    `KubeError`.
+    """
     data = (kube.find(OLM_MANIFESTS) or {}).get("data")
     if data is None:
         return False

@@ -39,7 +39,10 @@ class Monitored(TypedDict, total=False):
 
 
 def operator_state(obj: Object) -> tuple[str, str, str]:
-    """Return status (available, progressing or failed), message and version of an operator in the service's format."""
+    """Return status (available, progressing or failed), message and version of an operator in the service's format.
+
+    obj: a ClusterOperator or ClusterVersion. Without a condition that decides it is progressing, with an empty message.
+    """
     status = obj.get("status", {})
     version = (status.get("versions") or [{}])[0].get("version", "") or status.get("desired", {}).get("version", "")
     for entry in status.get("conditions", ()):
@@ -61,7 +64,10 @@ class Operators:
         return found
 
     def builtin_available(self) -> bool:
-        """Report changes of the operators that every cluster has; return whether all of them are available."""
+        """Report changes of the operators that every cluster has; return whether all of them are available.
+
+        An operator that does not exist yet is waited for. Raises `KubeError` and `ServiceError`.
+        """
         waiting = False
         for operator in self.monitored():
             if operator.get("operator_type", "builtin") != "builtin":
@@ -81,7 +87,11 @@ class Operators:
         return not waiting
 
     def olm_available(self) -> bool:
-        """Report changes of the OLM operators; return whether none is left to wait for."""
+        """Report changes of the OLM operators; return whether none is left to wait for.
+
+        A failed one counts as done after `FAILED_LOOKS` polls, since it may recover before. Raises `KubeError` and
+        `ServiceError`.
+        """
         waiting = False
         for operator in self.monitored():
             if operator.get("operator_type") != "olm" or operator.get("status") == "available":
@@ -108,7 +118,10 @@ class Operators:
         return True
 
     def report(self) -> list[dict[str, str]]:
-        """Return the state of every ClusterOperator, for the report on a failed installation."""
+        """Return the state of every ClusterOperator, for the report on a failed installation.
+
+        Each has name, status and status_info in the service's words. Empty when the API does not answer.
+        """
         try:
             operators = self.session.kube.get(OPERATORS)["items"]
         except KubeError as error:

@@ -19,7 +19,10 @@ log = logging.getLogger("controller")
 
 
 class OwnLog(logging.Handler):
-    """Keeps the last lines of the log, and sends them."""
+    """Keeps the last lines of the log, and sends them.
+
+    It has at most the last 20,000 lines. Add it to the handlers of the root logger.
+    """
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -30,7 +33,10 @@ class OwnLog(logging.Handler):
         self.lines.append(self.format(record))
 
     def keep_sending(self) -> None:
-        """Send this program's own log every few minutes, while there is a service."""
+        """Send this program's own log every few minutes, while there is a service.
+
+        The pause is `LOGS_UPLOAD_SECONDS`; an error of the service is logged, and the next upload has all lines again.
+        """
         # At once, too: upstream's bootstrap host fetches them when this program is ready.
         log.info("Start sending logs")
         while True:
@@ -49,7 +55,10 @@ class OwnLog(logging.Handler):
         )
 
     def send_final(self) -> None:
-        """Send the final logs, after a failure with the cluster's resources; retry for over an hour, as upstream does."""
+        """Send the final logs, after a failure with the cluster's resources; retry for over an hour, as upstream does.
+
+        After `LOGS_SECONDS` it gives up without an error. The state of the logs is reported before and after.
+        """
         log.info("Upload final controller and cluster logs before exit")
         self._report("requested")
         end = time.monotonic() + LOGS_SECONDS

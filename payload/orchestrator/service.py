@@ -59,7 +59,10 @@ class Service:
                 self._tls.verify_mode = ssl.CERT_NONE
 
     def get(self, path: str) -> Any:
-        """Return the decoded answer of a GET."""
+        """Return the decoded answer of a GET.
+
+        path: from `/v2` on, with parameters. Raises `ServiceError`, and `ValueError` for an answer that is not JSON.
+        """
         return load_json(self.call("GET", path), name="the answer")
 
     def download(self, path: str) -> bytes:
@@ -67,19 +70,29 @@ class Service:
         return self.call("GET", path)
 
     def send(self, method: str, path: str, body: object) -> Any:
-        """Send JSON and return the decoded answer, None if it is empty."""
+        """Send JSON and return the decoded answer, None if it is empty.
+
+        method: such as PUT; body: plain data. Raises `ServiceError`.
+        """
         answer = self.call(method, path, json.dumps(body).encode(), "application/json")
         return load_json(answer, name="the answer") if answer.strip() else None
 
     def upload(self, path: str, name: str, data: bytes) -> None:
-        """Post a file as the multipart field `upfile`."""
+        """Post a file as the multipart field `upfile`.
+
+        path: from `/v2` on; name: of the file, an archive in gzip. Raises `ServiceError`.
+        """
         boundary = uuid.uuid4().hex
         head = f'--{boundary}\r\nContent-Disposition: form-data; name="upfile"; filename="{name}"\r\nContent-Type: application/gzip\r\n\r\n'
         body = head.encode() + data + f"\r\n--{boundary}--\r\n".encode()
         self.call("POST", path, body, f"multipart/form-data; boundary={boundary}")
 
     def call(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> bytes:
-        """Send a request until it is answered or the attempts are exhausted; raise ServiceError."""
+        """Send a request until it is answered or the attempts are exhausted; raise ServiceError.
+
+        path: from `/v2` on; content_type: of the body. Retried are 404, 423 and 425 a few times, 408, 429, 5xx and no
+        answer for longer.
+        """
         for attempt in itertools.count():
             try:
                 return self._once(method, path, body, content_type)

@@ -19,7 +19,10 @@ log = logging.getLogger("controller")
 
 
 class Config(TypedDict):
-    """The controller's configuration; `invoker` is the program that installs the cluster."""
+    """The controller's configuration; `invoker` is the program that installs the cluster.
+
+    `openshift_version` may be empty; `control_plane_count` counts masters and arbiters.
+    """
 
     cluster_id: str
     invoker: str
@@ -42,16 +45,25 @@ class Session:
         self.cluster_path = f"/v2/clusters/{config['cluster_id']}"
 
     def pause(self, default: float) -> float:
-        """Return the poll interval in seconds: upstream's, which is given, unless the lab overrides it."""
+        """Return the poll interval in seconds: upstream's, which is given, unless the lab overrides it.
+
+        default: in seconds. The lab's setting is CONTROLLER_POLL_SECONDS.
+        """
         return seconds("CONTROLLER_POLL_SECONDS", default)
 
     def cluster(self) -> dict[str, Any]:
-        """Return the cluster as the service knows it, without its hosts."""
+        """Return the cluster as the service knows it, without its hosts.
+
+        Raises `ServiceError`, with code 404 for one that was deleted.
+        """
         found: dict[str, Any] = self.service.get(f"{self.cluster_path}?exclude-hosts=true")
         return found
 
     def hosts(self, *without: str) -> list[dict[str, Any]]:
-        """Return the cluster's hosts except those in given statuses."""
+        """Return the cluster's hosts except those in given statuses.
+
+        without: statuses of hosts, such as `disabled`. Raises `ServiceError`.
+        """
         hosts: list[dict[str, Any]] = self.service.get(f"{self.cluster_path}?exclude-hosts=false")["hosts"]
         return [host for host in hosts if host["status"] not in without]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...plugins.module_utils.documents import load_json, load_yaml
 from ..cluster.cloud import PLATFORMS, UNINITIALIZED, credentials
-from ..cluster.kube import KubeClient
+from ..cluster.kube import KubeClient, Object
 
 AGENT_BASED = "agent-installer"
 # From this version on an agent-based installation can have vSphere credentials.
@@ -25,7 +25,10 @@ def platform_of(cluster: Mapping[str, Any]) -> str:
 
 
 def platform_in(install_config: str) -> str:
-    """Return the type of the platform in an install-config, empty if it has none."""
+    """Return the type of the platform in an install-config, empty if it has none.
+
+    install_config: YAML, may be empty. Raises `ValueError` for one that is not YAML.
+    """
     return next(iter((load_yaml(install_config, name="install-config") or {}).get("platform") or ()), "")
 
 
@@ -49,8 +52,11 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.partition("-")[0].split(".")[:2])
 
 
-def remove(kube: KubeClient, node: Mapping[str, Any]) -> None:
-    """Remove the taint from a node that has it."""
+def remove(kube: KubeClient, node: Object) -> None:
+    """Remove the taint from a node that has it.
+
+    node: of the API, as read last. The patch fails with a `KubeError` if the taints have changed since.
+    """
     name = node["metadata"]["name"]
     found = [
         index

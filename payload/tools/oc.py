@@ -30,7 +30,10 @@ PROGRAMS = {
 
 
 class OcError(ValueError):
-    """What oc prints after `error: `."""
+    """What oc prints after `error: `.
+
+    It is also raised for wrong options, of which oc's own text is not imitated.
+    """
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,12 +49,17 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the commands and their options; `run` is the function of a command."""
+    """Return the commands and their options; `run` is the function of a command.
+
+    `run` takes the parsed options and returns the text for stdout. Errors are `OcError`; help is in oc's form.
+    """
     top = argparse.ArgumentParser(prog="oc", description="reads a release (simulator of oc)")
     commands = top.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
 
-    def command(parent: Any, name: str, run: Callable[[argparse.Namespace], str], text: str) -> _Parser:
-        made: _Parser = parent.add_parser(name, description=text)
+    def command(
+        parent: argparse._SubParsersAction[_Parser], name: str, run: Callable[[argparse.Namespace], str], text: str
+    ) -> _Parser:
+        made = parent.add_parser(name, description=text)
         made.set_defaults(run=run)
         made.add_argument("pullspec", metavar="IMAGE")
         made.add_argument(
@@ -140,7 +148,10 @@ def _image_extract(options: argparse.Namespace) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; an error is one line."""
+    """Run one command; an error is one line.
+
+    argv: without the program's name. Returns 0, or 1 after `error: ` and the message on stderr.
+    """
     try:
         options = parser().parse_args(argv)
         text = options.run(options)

@@ -51,7 +51,11 @@ def _log(level: str, text: str) -> None:
 
 
 def create_manifests(folder: Path, environment: Mapping[str, str]) -> None:
-    """Turn install-config.yaml into the manifests that the service changes. Raises ValueError, OSError."""
+    """Turn install-config.yaml into the manifests that the service changes. Raises ValueError, OSError.
+
+    folder: the assets directory, whose install-config.yaml is removed; environment: as of the process. `STATE` keeps
+    the config for later.
+    """
     path = folder / "install-config.yaml"
     config = load_yaml(read_file(path), name=str(path))
     if not isinstance(config, dict) or not (config.get("metadata") or {}).get("name") or not config.get("baseDomain"):
@@ -137,7 +141,11 @@ def hosts_of(config: Mapping[str, Any], environment: Mapping[str, str]) -> list[
 
 
 def cluster_of(config: Mapping[str, Any], version: str, *, schedulable: bool) -> dict[str, Any]:
-    """Return the cluster in the service's model."""
+    """Return the cluster in the service's model.
+
+    config: the decoded install-config; version: of the release; schedulable: whether workloads may run on masters. The
+    pull secret is a field of its own, not in the overrides.
+    """
     networking = config.get("networking") or {}
     [(platform, fields)] = (config.get("platform") or {"none": {}}).items()
     public = {name: value for name, value in config.items() if name != "pullSecret"}
@@ -166,7 +174,11 @@ def cluster_of(config: Mapping[str, Any], version: str, *, schedulable: bool) ->
 
 
 def create_ignition(folder: Path, environment: Mapping[str, str], single: bool) -> None:
-    """Turn the manifests into Ignition configs, credentials and metadata. Raises ValueError, OSError."""
+    """Turn the manifests into Ignition configs, credentials and metadata. Raises ValueError, OSError.
+
+    single: one node that bootstraps itself. Manifests are consumed. The release image must be in
+    OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE.
+    """
     if (folder / "install-config.yaml").exists():
         create_manifests(folder, environment)
     config = load_json(read_file(folder / STATE), name=str(folder / STATE))[_CONFIG]["config"]
@@ -275,7 +287,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Create what is asked for; an error is one line of the log."""
+    """Create what is asked for; an error is one line of the log.
+
+    argv: without the program's name. Files that it makes are private to their owner. Returns 0 or 1.
+    """
     options = parser().parse_args(argv)
     os.umask(0o077)
     try:

@@ -24,7 +24,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ansible import context
 from ansible.plugins.callback import CallbackBase
@@ -33,13 +33,23 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, Event, EventLog, event
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RUN_STAGES
 
+if TYPE_CHECKING:
+    from ansible.executor.stats import AggregateStats
+    from ansible.executor.task_result import CallbackTaskResult
+    from ansible.playbook.play import Play
+    from ansible.playbook.task import Task
+
 _PLAN = "agentlab.ocp.plan"
 _GATHER = "gather"
 _PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 
 
 class CallbackModule(CallbackBase):
-    """Writes the events of a run: see DOCUMENTATION."""
+    """Writes the events of a run: see DOCUMENTATION.
+
+    Everything goes to the run directory that the role agentlab.ocp.plan reports; before that, and in check mode,
+    nothing is written. A file that cannot be written is not an error of the run.
+    """
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "notification"
@@ -57,14 +67,14 @@ class CallbackModule(CallbackBase):
         self._introduced = False
         self._log: EventLog | None = None
 
-    def v2_playbook_on_play_start(self, play: Any) -> None:
+    def v2_playbook_on_play_start(self, play: Play) -> None:
         self._finish()
         path = Path(play.get_path().rpartition(":")[0]).resolve()
         self._stage = path.stem if path.parent == _PLAYBOOKS and path.stem in (*RUN_STAGES, _GATHER) else None
         given = play.get_variable_manager().get_vars(play=play).get("agentlab_profile")
         self._profile = Path(given).stem if isinstance(given, str) else ""
 
-    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+    def v2_playbook_on_task_start(self, task: Task, is_conditional: bool) -> None:
         self._task_began = time.time()
         # The role plan runs first, and sets the run directory.
         planning = task._role is not None and task._role.get_name() == _PLAN
@@ -76,7 +86,7 @@ class CallbackModule(CallbackBase):
                 with contextlib.suppress(OSError, state.StateError):
                     state.begin(*self._running)
 
-    def v2_runner_on_ok(self, result: Any) -> None:
+    def v2_runner_on_ok(self, result: CallbackTaskResult) -> None:
         if result.task.action == _PLAN:
             self._run_dir = Path(result.result["run_dir"])
         if not self._running:
@@ -87,14 +97,14 @@ class CallbackModule(CallbackBase):
             self._begin(self._running[1])
         self._write([self._task(result, "ok"), *_found(result)])
 
-    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+    def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
         if not ignore_errors:
             self._fail(result)
 
-    def v2_runner_on_unreachable(self, result: Any) -> None:
+    def v2_runner_on_unreachable(self, result: CallbackTaskResult) -> None:
         self._fail(result)
 
-    def v2_playbook_on_stats(self, stats: Any) -> None:
+    def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
         self._finish()
         if not self._introduced or not self._run_dir:
             return
@@ -105,13 +115,13 @@ class CallbackModule(CallbackBase):
         except (OSError, ValueError) as error:
             self._display.warning(f"the run page cannot be written: {error}")
 
-    def _fail(self, result: Any) -> None:
+    def _fail(self, result: CallbackTaskResult) -> None:
         message = str(result.result.get("msg") or "no message")
         self._failure = self._failure or f"{result.task.get_name().rsplit(' : ', 1)[-1]}: {message}"
         self._log = None  # the run may have other secrets than when the stage began
         self._write([self._task(result, "failed", message)])
 
-    def _task(self, result: Any, outcome: str, message: str = "") -> Event:
+    def _task(self, result: CallbackTaskResult, outcome: str, message: str = "") -> Event:
         return event(
             "task",
             result.task.get_name().rsplit(" : ", 1)[-1],
@@ -153,7 +163,7 @@ class CallbackModule(CallbackBase):
             self._log.write(events)
 
 
-def _found(result: Any) -> Iterator[Event]:
+def _found(result: CallbackTaskResult) -> Iterator[Event]:
     """Yield what a module has done or found."""
     action, data = result.task.action, result.result
     if action == "agentlab.ocp.lab_boot":

@@ -32,13 +32,20 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ansible import constants as C
 from ansible.plugins.callback import CallbackBase
 from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load_json
 from ansible_collections.agentlab.ocp.plugins.module_utils.redact import redact
+
+if TYPE_CHECKING:
+    from ansible.executor.stats import AggregateStats
+    from ansible.executor.task_result import CallbackTaskResult
+    from ansible.playbook.play import Play
+    from ansible.playbook.task import Task
 
 _LOG_LINE = re.compile(r'time="[^"]*" level=(info|warning|error|fatal) msg=(".*"|\S+)')
 # The task that Ansible runs before each role; only its failure is shown.
@@ -69,7 +76,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
 class _Follower(threading.Thread):
     """Passes new lines of a log file to `show`, twice a second."""
 
-    def __init__(self, path: Path, show: Any) -> None:
+    def __init__(self, path: Path, show: Callable[[str, str], None]) -> None:
         super().__init__(daemon=True)
         self.path, self.show = path, show
         self.done = threading.Event()
@@ -98,7 +105,11 @@ class _Follower(threading.Thread):
 
 
 class CallbackModule(CallbackBase):
-    """Prints a line for each stage and task: see DOCUMENTATION."""
+    """Prints a line for each stage and task: see DOCUMENTATION.
+
+    The output of a failed task is shown without what looks like a secret. The first failure is also written to the file
+    of the option `failure_file`, which the command line reads.
+    """
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"
@@ -133,7 +144,7 @@ class CallbackModule(CallbackBase):
                 self._print(f"\n{self._stage}", color=C.COLOR_HIGHLIGHT)
             self._print(text, color=colour)
 
-    def _line(self, status: str, result: Any, colour: str | None, more: str = "") -> None:
+    def _line(self, status: str, result: CallbackTaskResult, colour: str | None, more: str = "") -> None:
         host = f" [{result.host.get_name()}]" if self._hosts > 1 else ""
         took = _elapsed(time.monotonic() - self._task_begin)
         self._show(f"  {status:<8}{took:>7}  {self._task}{host}{more}", colour)
@@ -157,23 +168,23 @@ class CallbackModule(CallbackBase):
 
     # ------------------------------------------------------------------------------------------ plays and tasks
 
-    def v2_playbook_on_play_start(self, play: Any) -> None:
+    def v2_playbook_on_play_start(self, play: Play) -> None:
         self._stage = play.get_name().strip()
         variables = play.get_variable_manager()
         known = variables.get_vars(play=play)
         self._run_dir = Path(known["agentlab_run_dir"]) if "agentlab_run_dir" in known else None
 
-    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+    def v2_playbook_on_task_start(self, task: Task, is_conditional: bool) -> None:
         self._task, self._task_begin = task.get_name().rsplit(" : ", 1)[-1], time.monotonic()
         self._follow()
 
-    def v2_playbook_on_handler_task_start(self, task: Any) -> None:
+    def v2_playbook_on_handler_task_start(self, task: Task) -> None:
         self.v2_playbook_on_task_start(task, False)
 
     def v2_playbook_on_no_hosts_matched(self) -> None:
         self._show("  no host to run on", C.COLOR_SKIP)
 
-    def v2_runner_on_ok(self, result: Any) -> None:
+    def v2_runner_on_ok(self, result: CallbackTaskResult) -> None:
         self._unfollow()
         data = result.result
         quiet = self._task.startswith(_ARGUMENTS) or result.task.action in (
@@ -188,34 +199,35 @@ class CallbackModule(CallbackBase):
         if result.task.action in ("ansible.builtin.debug", "debug") and not shown:
             self._show("\n".join(f"    {line}" for line in _lines(data)))
 
-    def v2_runner_on_skipped(self, result: Any) -> None:
+    def v2_runner_on_skipped(self, result: CallbackTaskResult) -> None:
         self._unfollow()
         if self._display.verbosity:
             self._line("skipped", result, C.COLOR_SKIP)
 
-    def v2_runner_on_unreachable(self, result: Any) -> None:
+    def v2_runner_on_unreachable(self, result: CallbackTaskResult) -> None:
         if result.task_fields.get("ignore_unreachable"):
             self._unfollow()
-            self._line("ignored", result, C.COLOR_WARN, f": {result.result.get('msg', '')}")
+            self._line("ignored", result, C.COLOR_WARN, f": {redact(str(result.result.get('msg', '')))}")
             self._note(str(result.result.get("msg")), result, ignored=True, unreachable=True)
         else:
             self._fail("lost", result, unreachable=True)
 
-    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+    def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
         if ignore_errors:
             self._unfollow()
-            self._line("ignored", result, C.COLOR_WARN, f": {result.result.get('msg', '')}")
+            self._line("ignored", result, C.COLOR_WARN, f": {redact(str(result.result.get('msg', '')))}")
         else:
             self._fail("FAILED", result)
 
-    def v2_runner_item_on_failed(self, result: Any) -> None:
-        self._show(f"  item {self._get_item_label(result.result)}: {result.result.get('msg', '')}", C.COLOR_ERROR)
+    def v2_runner_item_on_failed(self, result: CallbackTaskResult) -> None:
+        text = f"{self._get_item_label(result.result)}: {result.result.get('msg', '')}"
+        self._show(f"  item {redact(text)}", C.COLOR_ERROR)
 
-    def v2_runner_retry(self, result: Any) -> None:
+    def v2_runner_retry(self, result: CallbackTaskResult) -> None:
         data = result.result
         self._show(f"  {'':<17}{self._task}: attempt {data.get('attempts')} of {data.get('retries')}", C.COLOR_DEBUG)
 
-    def v2_on_file_diff(self, result: Any) -> None:
+    def v2_on_file_diff(self, result: CallbackTaskResult) -> None:
         data = result.result
         for item in data.get("results", [data]):
             if item.get("diff") and item.get("changed"):
@@ -223,7 +235,7 @@ class CallbackModule(CallbackBase):
                 if diff:
                     self._show(diff)
 
-    def v2_playbook_on_stats(self, stats: Any) -> None:
+    def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
         self._unfollow()
         total = {kind: sum(getattr(stats, kind).values()) for kind in ("ok", "changed", "failures", "dark")}
         took = _elapsed(time.monotonic() - self._begin)
@@ -235,10 +247,10 @@ class CallbackModule(CallbackBase):
 
     # ------------------------------------------------------------------------------------------ failures
 
-    def _result(self, result: Any) -> str:
+    def _result(self, result: CallbackTaskResult) -> str:
         return " => " + redact(self._dump_results(result.result))
 
-    def _fail(self, status: str, result: Any, *, unreachable: bool = False) -> None:
+    def _fail(self, status: str, result: CallbackTaskResult, *, unreachable: bool = False) -> None:
         self._unfollow()
         data = result.result
         self._line(status, result, C.COLOR_ERROR)
@@ -255,7 +267,7 @@ class CallbackModule(CallbackBase):
             self._show(f"    task at {path}", C.COLOR_DEBUG)
         self._note(message, result, **({"unreachable": True} if unreachable else {}))
 
-    def _note(self, message: str, result: Any, **more: bool) -> None:
+    def _note(self, message: str, result: CallbackTaskResult, **more: bool) -> None:
         file = self.get_option("failure_file")
         path = Path(file) if file else None
         ignored = more.get("ignored", False)
@@ -264,5 +276,11 @@ class CallbackModule(CallbackBase):
             return
         self._ignored = ignored
         path.parent.mkdir(parents=True, exist_ok=True)
-        note = {"stage": self._stage, "task": self._task, "host": result.host.get_name(), "message": message, **more}
+        note = {
+            "stage": self._stage,
+            "task": self._task,
+            "host": result.host.get_name(),
+            "message": redact(message),
+            **more,
+        }
         path.write_text(json.dumps(note) + "\n", encoding="utf-8")

@@ -49,7 +49,11 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namesp
 
 
 class Connection(LocalConnection):
-    """The local connection, with every command inside the namespaces."""
+    """The local connection, with every command inside the namespaces.
+
+    With the options of DOCUMENTATION. Files are copied on the host itself, where the sandbox has them at the same
+    paths.
+    """
 
     transport = "agentlab.ocp.sandbox"
 
@@ -64,18 +68,28 @@ class Connection(LocalConnection):
             raise AnsibleConnectionFailure(str(error)) from error
 
     def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
-        """Run `cmd` by the sandbox's `/bin/sh`."""
+        """Run `cmd` by the sandbox's `/bin/sh`.
+
+        Raises `AnsibleConnectionFailure` when there is no sandbox; in check mode the command then runs on the host,
+        with a variable by which modules know that.
+        """
         return super().exec_command(shlex.join([*self._enter(), "/bin/sh", "-c", cmd]), in_data, sudoable)
 
     def put_file(self, in_path: str, out_path: str) -> None:
-        """Copy a file; as root, because the directory of a task's files is root's."""
+        """Copy a file; as root, because the directory of a task's files is root's.
+
+        Raises `AnsibleFileNotFound` or `AnsibleError`, with the message of cp or of sudo.
+        """
         if not _as_root():
             super().put_file(in_path, out_path)
             return
         self._copy(in_path, out_path)
 
     def fetch_file(self, in_path: str, out_path: str) -> None:
-        """Copy a file that only root may read."""
+        """Copy a file that only root may read.
+
+        out_path: made with mode 0600 before its content is there. Raises as `put_file`.
+        """
         if not _as_root():
             super().fetch_file(in_path, out_path)
             return

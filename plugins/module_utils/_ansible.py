@@ -62,7 +62,10 @@ def run(module: AnsibleModule, function: Callable[[], dict[str, Any]]) -> None:
 
 
 def changed(changes: Sequence[Mapping[str, object]]) -> dict[str, Any]:
-    """Return a module's result for changes of the form `{"name", "before", "after"}`."""
+    """Return a module's result for changes of the form `{"name", "before", "after"}`.
+
+    Without changes `changed` is False; texts of `before` and `after` are what `--diff` compares.
+    """
     return {
         "changed": bool(changes),
         "changes": [change["name"] for change in changes],

@@ -62,10 +62,16 @@ def optional(name: str, distribution: str | None = None) -> Any:
 
 
 def wanted() -> list[str]:
-    """Return the distributions that the modules imported so far may need."""
+    """Return the distributions that the modules imported so far may need.
+
+    They are names on PyPI, sorted; only modules that declare one by `optional` count.
+    """
     return sorted(_WANTED, key=str.lower)
 
 
 def missing() -> list[str]:
-    """Return those of them that are not installed."""
+    """Return those of them that are not installed.
+
+    Nothing is imported: a library is missing when its top-level package is not found.
+    """
     return [distribution for distribution in wanted() if importlib.util.find_spec(_WANTED[distribution]) is None]

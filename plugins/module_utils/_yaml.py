@@ -10,7 +10,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from ._deps import optional
 from .bounded import DocumentError, Limits, place
@@ -31,7 +31,10 @@ class Schema(NamedTuple):
 
 
 class Twice(NamedTuple):
-    """A duplicate key of a mapping; only the first ones are recorded."""
+    """A duplicate key of a mapping; only the first ones are recorded.
+
+    path: keys and indices from the top to it, itself last; line and column are from 1.
+    """
 
     path: Path
     line: int
@@ -39,13 +42,19 @@ class Twice(NamedTuple):
 
 
 class Positions:
-    """Positions of a document's fields."""
+    """Positions of a document's fields.
+
+    They are of one document, without its values; those that were read without positions have none.
+    """
 
     def __init__(self, root: Any) -> None:
         self._root = root
 
     def get(self, path: Path, default: Any = None) -> Any:
-        """Return line and column, both from 1, of the key or list item at `path`, or `default` when there is none."""
+        """Return line and column, both from 1, of the key or list item at `path`, or `default` when there is none.
+
+        path: keys and indices from the top. The root itself, with the path (), has one, too.
+        """
         mark: Any
         inner: Any
         mark, inner = self._root or (None, None)
@@ -58,7 +67,10 @@ class Positions:
         return (mark.line + 1, mark.column + 1) if mark else default
 
     def raised(self, key: str) -> Positions:
-        """Return the positions after moving the fields of the mapping at `key` to the top."""
+        """Return the positions after moving the fields of the mapping at `key` to the top.
+
+        Use it with a value that was changed in the same way. Without such a mapping only the key itself is left out.
+        """
         if not self._root or not isinstance(self._root[1], dict):
             return self
         mark, inner = self._root
@@ -68,7 +80,10 @@ class Positions:
 
 
 class Document(NamedTuple):
-    """One document: its value, its start, positions of its fields, and duplicate keys (the last one counts)."""
+    """One document: its value, its start, positions of its fields, and duplicate keys (the last one counts).
+
+    line and column are from 1. A document that has only a comment is left out by the reader.
+    """
 
     value: Any
     line: int
@@ -153,6 +168,16 @@ _MOST_TWICE = 20
 _ALIAS_LOW, _ALIAS_HIGH = 400_000, 4_000_000
 
 
+class _Mark(Protocol):
+    """A position in the text, from 0: libyaml's reader and the one in Python have a type each."""
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def column(self) -> int: ...
+
+
 class _Frame:
     """An incomplete list or mapping."""
 
@@ -165,7 +190,11 @@ class _Frame:
 
 
 class Composer:
-    """Constructs the values of one stream. Raises `DocumentError`."""
+    """Constructs the values of one stream. Raises `DocumentError`.
+
+    name: of the stream in messages; text: all of it; positions: False makes `Positions` empty, and reading faster. Use
+    one for one text.
+    """
 
     def __init__(self, name: str, text: str, schema: Schema, limits: Limits, *, positions: bool) -> None:
         self._name, self._text, self._schema, self._limits, self._positions = name, text, schema, limits, positions
@@ -175,7 +204,10 @@ class Composer:
         self._twice: list[Twice] = []
 
     def documents(self) -> list[Document]:
-        """Return all documents that are not empty."""
+        """Return all documents that are not empty.
+
+        Each document has anchors of its own; the limits hold for all together.
+        """
         if self._text.startswith("%") + self._text.count("\n%") > _DIRECTIVES:
             raise DocumentError(self._name, 1, 1, f"has more than {_DIRECTIVES} directives")
         try:
@@ -195,7 +227,7 @@ class Composer:
                 self._name, *place(self._text, error.start), "control characters are not allowed"
             ) from None
 
-    def _fail(self, mark: Any, problem: str) -> NoReturn:
+    def _fail(self, mark: _Mark | None, problem: str) -> NoReturn:
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         raise DocumentError(self._name, line, column, problem) from None
 
@@ -240,7 +272,7 @@ class Composer:
                 found.append(Document(value, mark.line + 1, mark.column + 1, positions, self._twice))
         return found
 
-    def _open(self, event: Any, mapping: bool) -> None:
+    def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent, mapping: bool) -> None:
         mark, depth = event.start_mark, self._limits.depth
         if len(self._stack) >= depth:
             self._fail(mark, f"exceeded max depth of {depth}")
@@ -304,14 +336,14 @@ class Composer:
         if frame.inner is not None:
             frame.inner[key] = frame.key_mark if inner is None else (frame.key_mark, inner)
 
-    def _repeated(self, frame: _Frame, key: Any) -> None:
+    def _repeated(self, frame: _Frame, key: object) -> None:
         if len(self._twice) >= _MOST_TWICE:
             return
         # The frame itself has no key anymore; the enclosing ones have the key that leads here.
         way: list[Any] = [len(one.value) if isinstance(one.value, list) else one.key for one in self._stack[:-1]]
         self._twice.append(Twice((*way, key), frame.key_mark.line + 1, frame.key_mark.column + 1))
 
-    def _key(self, value: Any, mark: Any) -> Any:
+    def _key(self, value: object, mark: _Mark) -> Any:
         kind = type(value)
         if kind is str or value is _MERGE:
             return value
@@ -324,7 +356,7 @@ class Composer:
         shown = "null" if value is None else "a list" if kind is list else "a mapping"
         return self._fail(mark, f"invalid map key: {shown}; a key is a string")
 
-    def _scalar(self, event: Any) -> Any:
+    def _scalar(self, event: yaml.ScalarEvent) -> Any:
         tag, text = event.tag, event.value
         if tag is None:
             if not event.implicit[0]:
@@ -349,7 +381,7 @@ class Composer:
     def _at_key(self) -> bool:
         return bool(self._stack) and self._stack[-1].key is _NO_KEY and isinstance(self._stack[-1].value, dict)
 
-    def _binary(self, event: Any) -> str:
+    def _binary(self, event: yaml.ScalarEvent) -> str:
         try:
             return base64.b64decode("".join(event.value.split()), validate=True).decode()
         except (binascii.Error, ValueError):

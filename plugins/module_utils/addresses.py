@@ -26,20 +26,32 @@ GO_MAC = re.compile(
 
 
 def version(text: str) -> Version:
-    """Return the version of IP that an address or network is of."""
+    """Return the version of IP that an address or network is of.
+
+    text: in any notation, with a prefix length or without. Only a colon counts.
+    """
     return 6 if ":" in text else 4
 
 
 def family(text: str) -> Family:
-    """Return the same as profiles and plans name it."""
+    """Return the same as profiles and plans name it.
+
+    That is `ipv4` or `ipv6`; text: as for `version`.
+    """
     return "ipv6" if ":" in text else "ipv4"
 
 
 def socket_family(text: str) -> socket.AddressFamily:
-    """Return the same as sockets name it."""
+    """Return the same as sockets name it.
+
+    text: an address as for `version`; a host name is AF_INET.
+    """
     return socket.AF_INET6 if ":" in text else socket.AF_INET
 
 
 def in_url(host: str) -> str:
-    """Return a host name or address as written in a URL: IPv6 in brackets (RFC 3986, 3.2.2)."""
+    """Return a host name or address as written in a URL: IPv6 in brackets (RFC 3986, 3.2.2).
+
+    A port may follow it. Addresses in brackets already must not be given.
+    """
     return f"[{host}]" if ":" in host else host

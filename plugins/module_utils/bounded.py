@@ -12,7 +12,10 @@ from typing import Any, NamedTuple, NoReturn
 
 
 class DocumentError(ValueError):
-    """An invalid document: `problem`, in `name`, at `line` and `column`, both from 1."""
+    """An invalid document: `problem`, in `name`, at `line` and `column`, both from 1.
+
+    The message is `NAME:LINE:COLUMN: PROBLEM`.
+    """
 
     def __init__(self, name: str, line: int, column: int, problem: str) -> None:
         super().__init__(f"{name}:{line}:{column}: {problem}")
@@ -20,7 +23,10 @@ class DocumentError(ValueError):
 
 
 class Limits(NamedTuple):
-    """Limits of a document: bytes, values (an alias counts as all that it refers to), levels of nesting."""
+    """Limits of a document: bytes, values (an alias counts as all that it refers to), levels of nesting.
+
+    `_replace` makes others; a document that exceeds one is a `DocumentError`.
+    """
 
     size: int = 32 << 20
     nodes: int = 1_000_000
@@ -32,12 +38,18 @@ LIMITS = Limits()
 
 
 def place(text: str, at: int) -> tuple[int, int]:
-    """Return line and column of a character, both from 1."""
+    """Return line and column of a character, both from 1.
+
+    at: index of the character in the text.
+    """
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 def decoded(data: bytes | str, *, name: str, limits: Limits = LIMITS) -> str:
-    """Return a document's text, which is UTF-8. Raises `DocumentError`."""
+    """Return a document's text, which is UTF-8. Raises `DocumentError`.
+
+    A byte order mark is dropped. data that is text is only compared with the limit, in characters.
+    """
     if len(data) > limits.size:
         raise DocumentError(name, 1, 1, f"is longer than {limits.size} bytes")
     if isinstance(data, str):
@@ -169,12 +181,18 @@ _ESCAPES = 500_000
 
 
 def is_quick(text: str) -> bool:
-    """Return whether `text` is certainly decoded within 30 ms."""
+    """Return whether `text` is certainly decoded within 30 ms.
+
+    It is an estimate from above: its length, commas, brackets and escapes count.
+    """
     return len(text) <= _PIECE and _cost(text) <= _COST
 
 
 def load_json_in_steps(text: str, *, name: str, limits: Limits) -> Any:
-    """Return the JSON value in `text`, as `load_json`, for a thread: other threads run meanwhile, for any text."""
+    """Return the JSON value in `text`, as `load_json`, for a thread: other threads run meanwhile, for any text.
+
+    text: as `decoded` returns it. Raises `DocumentError`.
+    """
     # json's own scanner would hold the GIL until the end.
     return _decode(_DECODER if _cost(text) <= _COST else _InPython(_count(text, "\\")), text, name, limits)
 

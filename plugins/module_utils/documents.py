@@ -9,9 +9,9 @@ Event loops use `off_loop`, which blocks them for less than 50 ms with any docum
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from . import _yaml
 from ._yaml import GO, NMSTATE, Document, Positions, Schema, Twice
@@ -77,14 +77,24 @@ def read_yaml_all(
     return found
 
 
+class _Streamed(Protocol):
+    def iter_content(self, size: int, /) -> Iterable[bytes]: ...
+
+
 def read_file(path: Path, *, limits: Limits = LIMITS) -> bytes:
-    """Return the content of a file, up to one byte more than the limit of a document."""
+    """Return the content of a file, up to one byte more than the limit of a document.
+
+    A reader refuses what is longer, so no file is read in full for that. Raises `OSError`.
+    """
     with path.open("rb") as stream:
         return stream.read(limits.size + 1)
 
 
-def read_reply(answer: Any, *, limits: Limits = LIMITS) -> bytes:
-    """Return the body of a streamed response of `requests`, up to a piece more than the limit of a document."""
+def read_reply(answer: _Streamed, *, limits: Limits = LIMITS) -> bytes:
+    """Return the body of a streamed response of `requests`, up to a piece more than the limit of a document.
+
+    answer: made with `stream=True`. Raises what `requests` does while it arrives.
+    """
     body = bytearray()
     for piece in answer.iter_content(1 << 16):
         body += piece

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 
 class AgentlabError(Exception):
-    """Something that the user can act on; modules and verbs end with its text, without a traceback."""
+    """Something that the user can act on; modules and verbs end with its text, without a traceback.
+
+    Catch it where a run ends; between, catch the errors of one library.
+    """
 
 
 class LabError(AgentlabError, RuntimeError):
-    """A machine, network, service or sandbox of the lab cannot be made, started or removed."""
+    """A machine, network, service or sandbox of the lab cannot be made, started or removed.
+
+    It is a `RuntimeError`, too. The text names the object, and the program or setting that would help.
+    """
 
 
 class AssistedError(AgentlabError):
@@ -23,4 +29,7 @@ class ClusterError(AgentlabError):
 
 
 class FatalError(AgentlabError):
-    """The installation that a wait follows cannot continue."""
+    """The installation that a wait follows cannot continue.
+
+    A wait turns it into its own error, with the exit code of that phase.
+    """

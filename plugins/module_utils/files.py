@@ -89,7 +89,11 @@ def staging(parent: Path, *, inherited: bool = False) -> Iterator[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove unfinished files and directories of killed programs of this user."""
+    """Remove unfinished files and directories of killed programs of this user.
+
+    What another program is still writing is locked, and stays. Nothing is raised, also for a folder that does not
+    exist.
+    """
     try:
         left = [entry for entry in os.scandir(folder) if entry.name.startswith(PREFIX)]
     except OSError:
@@ -110,14 +114,20 @@ def sweep(folder: Path) -> None:
 
 
 def explain(error: OSError) -> str:
-    """Return `path: reason`; Python's own message starts with a number."""
+    """Return `path: reason`; Python's own message starts with a number.
+
+    Of two paths the second one is named, as it is the target. Without a path it is the reason alone.
+    """
     name = error.filename2 or error.filename
     text = error.strerror or str(error)
     return f"{os.fsdecode(name)}: {text}" if isinstance(name, str | bytes | os.PathLike) else text
 
 
 def size_text(size: int) -> str:
-    """Return a size in GiB or MiB."""
+    """Return a size in GiB or MiB.
+
+    size: in bytes. One decimal is shown; what is smaller than 1 GiB is in MiB.
+    """
     return f"{size / _GIB:.1f} GiB" if size >= _GIB else f"{size / _MIB:.1f} MiB"
 
 

@@ -46,7 +46,10 @@ class Log:
         self._broken: set[Path] = set()
 
     def debug(self, text: str) -> None:
-        """Log details for debugging."""
+        """Log details for debugging.
+
+        text: may have several lines. It is in the log file at any level.
+        """
         self("debug", text)
 
     def info(self, text: str) -> None:
@@ -54,11 +57,17 @@ class Log:
         self("info", text)
 
     def warning(self, text: str) -> None:
-        """Log something that may not be what was meant."""
+        """Log something that may not be what was meant.
+
+        The run continues, and its exit code does not change.
+        """
         self("warning", text)
 
     def error(self, text: str) -> None:
-        """Log a failure."""
+        """Log a failure.
+
+        Others may follow; the exit code is the caller's.
+        """
         self("error", text)
 
     def fatal(self, text: str) -> None:
@@ -94,7 +103,10 @@ class Log:
 
 
 def level_of(text: str) -> str:
-    """Return a level as `Log` takes it; as logrus, in any case and by any of its names. Raises `ValueError`."""
+    """Return a level as `Log` takes it; as logrus, in any case and by any of its names. Raises `ValueError`.
+
+    text: of `--log-level`. The result is one of `LEVELS`.
+    """
     level = ALIASES.get(text.lower(), text.lower())
     if level not in LEVELS:
         raise ValueError(f'not a valid logrus Level: "{text}"')
@@ -117,7 +129,10 @@ def _append(path: Path, level: str, text: str) -> None:
 
 
 def quote(text: str) -> str:
-    """A logfmt value: bare when it may be, else in double quotes with escapes."""
+    """A logfmt value: bare when it may be, else in double quotes with escapes.
+
+    text: of any length, also empty. The rules are logrus' own: see `_PLAIN`.
+    """
     if _PLAIN.fullmatch(text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")

@@ -8,27 +8,21 @@ JSON, units, environments, keyfiles, command lines, prose), and by its own shape
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import IO
 from urllib.parse import quote
 
+from .redact_shapes import HIDDEN, hide_shapes, is_encoded, triggered
 from .redact_words import is_innocent, is_key_file, is_secret_key
 
-HIDDEN = "REDACTED"
 MAX_LINE = 1 << 20
 _BLOCK = 1 << 16
 _LONGEST_KEY = 128
 _LONGEST_LITERAL = 8192
 _NEAR = 1024
 
-# Most lines of a console have none of these, and are passed on as they are.
-_TRIGGERS = (
-    "pass", "token", "secret", "auth", "key", "cred", "cookie", "psk", "bearer", "basic", "begin ", "data", "eyj", "$", "://", "-u", "user", "ls0t",
-    "dockerc", "id_", "login", "ya29", "age-s", "sha256~", "pat_", "gh", "akia", "asia", "aiza", "xox", "glpat", "{s", "npm_", "wep",
-)  # fmt: skip
 _PREFIX = re.compile(
     r"(?:\[ {0,8}\d{1,9}\.\d{1,9}\] ?|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})? |\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,20} )"
     r"(?:[\w.-]{1,255} )?[\w@.:/()\\-]{1,128}(?:\[\d{1,9}\])?: "
@@ -51,45 +45,11 @@ _PLAIN = {
 }
 _OPAQUE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])\S{6,256}\Z")
 
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/_-]{4})+(?:[A-Za-z0-9+/_-]{2}==|[A-Za-z0-9+/_-]{3}=)?\Z")
 _PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_BODY = re.compile(
     r"[ \t]*+(?:[\"']?[A-Za-z0-9+/=\\]++[\"',]{0,3}|(?:Proc-Type|DEK-Info|Comment|Version): .{0,200})?[ \t\r]*+\Z"
 )
-
-# Each consumes what it matches, or fails within a bounded number of characters.
-_SHAPES = tuple((re.compile(pattern), replacement, trigger) for trigger, pattern, replacement in (
-    # A data URL of Ignition: it holds a whole file.
-    ("data:", r"(?<![A-Za-z])(data:(?:[\w.+-]{1,64}/[\w.+-]{1,64})?(?:;[\w=.+-]{1,64}){0,4},)[^\s\"'\\]+", rf"\g<1>{HIDDEN}"),
-    # JWT, and base64 of a JSON object ({" is eyJ).
-    ("eyj", r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9+/_-]{13}[A-Za-z0-9+/_=.-]*", HIDDEN),
-    # base64 of a PEM file which is neither a certificate nor a public key.
-    ("ls0tls1crud", r"(?<![A-Za-z0-9+/])LS0tLS1CRUdJTi(?!BDRVJU|BQVUJM|BUUlVTVEVE)[A-Za-z0-9+/]*={0,2}", HIDDEN),
-    # crypt(5), bcrypt, argon2, htpasswd(1), LDAP.
-    ("$", r"\$(?:1|2[abxy]?|5|6|7|y|gy|sha1|md5|apr1|argon2(?:id|i|d)|scrypt|pbkdf2[\w-]{0,12})\$[\w./=,$+-]{12,}", HIDDEN),
-    ("{s", r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{16,}={0,2}", HIDDEN),
-    # user:password in a URL; a user alone stays, but for one that is a token.
-    ("://", r"(://[^\s/:@\"'<>?#]{0,256}:)[^\s/@\"'<>]{1,1024}(?=@)", rf"\g<1>{HIDDEN}"),
-    ("://", r"(://)[A-Za-z0-9_-]{20,256}(?=@)", rf"\g<1>{HIDDEN}"),
-    # HTTP's schemes.
-    ("bearer", r"\b((?i:bearer)[ \t]{1,4})(?=[A-Za-z._~-]{0,80}\d|[\w.~+/-]{20})[\w.~+/-]{8,}={0,2}", rf"\g<1>{HIDDEN}"),
-    ("basic", r"\b((?i:basic)[ \t]{1,4})(?=[A-Za-z]{0,200}[0-9+/=]|[A-Za-z][a-z]{0,40}[A-Z])[A-Za-z0-9+/]{8,}={0,2}",
-     rf"\g<1>{HIDDEN}"),
-    # curl -u user:password; 1000:1000 is a user and a group.
-    (":", r"(?<![\w-])((?:-u|--user|--proxy-user|-U)[\"',= \t]{0,5})(?!\d{1,10}:\d{1,10}\b)[^\s:\"'=/-][^\s:\"'=/]{0,255}:[^\s\"']+", rf"\g<1>{HIDDEN}"),
-    ("sshpass", r"\b(sshpass[ \t]{1,4}-p[ \t]{0,4})(?:'[^']*'|\"[^\"]*\"|\S+)", rf"\g<1>{HIDDEN}"),
-    ("login", r"\b(login\b[^|;&\n]{0,200}[ \t]-p[ \t]{1,4})(?:'[^']*'|\"[^\"]*\"|\S+)", rf"\g<1>{HIDDEN}"),
-    ("-pass", r"(-pass(?:in|out)?[ \t]{1,4}pass:)\S+", rf"\g<1>{HIDDEN}"),
-    ("echo", r"\b(echo[ \t]{1,4}(?:-n[ \t]{1,4})?)[^|\n]{1,256}(?=\|[^|\n]{0,200}(?:chpasswd|password-stdin|passwd --stdin))", rf"\g<1>{HIDDEN} "),
-    # Tokens that carry their maker's mark.
-    ("sha256~", r"\bsha256~[\w-]{20,}", HIDDEN),
-    ("", r"\b(?:gh[opsur]_|github_pat_|glpat-|dckr_pat_|npm_|xox[abeoprs]-|ya29\.|AIza|AGE-SECRET-KEY-1)[\w.-]{16,}", HIDDEN),
-    ("ia", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", HIDDEN),
-    # A bootstrap token of Kubernetes, and a kubeadmin password.
-    (".", r"(?<![\w.-])(?=[a-z.]{0,22}\d)[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.-])", HIDDEN),
-    ("-", r"(?<![\w-])(?=[a-z-]{0,22}[A-Z0-9])[A-Za-z0-9]{5}(?:-[A-Za-z0-9]{5}){3}(?![\w-])", HIDDEN),
-))  # fmt: skip
 
 
 class Redactor:
@@ -110,15 +70,21 @@ class Redactor:
         self._data: tuple[int, bool] | None = None  # the indent of `data:`, and whether all below it is secret
 
     def feed(self, text: str) -> str:
-        """Return `text` (whole lines) without secrets."""
+        """Return `text` (whole lines) without secrets.
+
+        A secret may reach over several calls (a private key, a block scalar): the state is kept from one to the next.
+        """
         if self._literals:
             text = self._literals.sub(HIDDEN, text)
-        if not self._pending and not _triggered(text):
+        if not self._pending and not triggered(text):
             return text
         return "\n".join(self._line(line) for line in text.split("\n"))
 
     def document(self, text: str) -> str:
-        """Return a whole text without secrets; a Secret is known by its kind, wherever in its document that stands."""
+        """Return a whole text without secrets; a Secret is known by its kind, wherever in its document that stands.
+
+        Each document of a YAML stream is one by itself. Use `feed` for text of unknown length.
+        """
         parts, document, secret = [], list[str](), False
         for line in [*text.split("\n"), "---"]:
             if line.startswith("---") and not line.startswith("-----"):
@@ -140,7 +106,7 @@ class Redactor:
         )
 
     def _line(self, line: str) -> str:
-        if not self._pending and not _triggered(line):
+        if not self._pending and not triggered(line):
             return line
         prefix = _PREFIX.match(line)
         head = prefix.group() if prefix else ""
@@ -170,7 +136,7 @@ class Redactor:
         if self._data is not None and body.strip(" \t\r}],"):
             if indent <= self._data[0]:
                 self._data = None
-            elif (pair := _PAIR.match(body)) and (self._data[1] or _is_encoded(pair["value"])):
+            elif (pair := _PAIR.match(body)) and (self._data[1] or is_encoded(pair["value"])):
                 if _BLOCK_SCALAR.match(pair["value"]) or not pair["value"]:
                     self._below = indent
                 elif not is_innocent(pair["value"]):
@@ -205,12 +171,12 @@ class Redactor:
                 continue
             name = word.group()
             if name in ("data", "stringData") and not inside and (region := self._flow_data(line, word)):
-                pieces += [_shapes(line[done : word.start()]), region[0]]
+                pieces += [hide_shapes(line[done : word.start()]), region[0]]
                 done = position = region[1]
             elif is_secret_key(name) and (span := self._value(line, word, indent)):
-                pieces += [_shapes(line[done : span[0]]), HIDDEN]
+                pieces += [hide_shapes(line[done : span[0]]), HIDDEN]
                 done = position = span[1]
-        return "".join([*pieces, _shapes(line[done:])])
+        return "".join([*pieces, hide_shapes(line[done:])])
 
     def _flow_data(self, line: str, word: re.Match[str]) -> tuple[str, int] | None:
         """`"data": {...}` on one line, as `_below_data`: what it becomes, and where it ends."""
@@ -222,7 +188,7 @@ class Redactor:
         every = word.group() == "stringData" or self._secret_document or _IS_SECRET.search(line) is not None
 
         def hide(pair: re.Match[str]) -> str:
-            return f"{pair[1]}{HIDDEN}{pair[3]}" if every or _is_encoded(pair[2]) else pair[0]
+            return f"{pair[1]}{HIDDEN}{pair[3]}" if every or is_encoded(pair[2]) else pair[0]
 
         inside = _FLOW_PAIR.sub(hide, line[opened.end() : end])
         return line[word.start() : opened.end()] + self._scan_keys(inside, 0, inside=True), end
@@ -303,12 +269,19 @@ _FLOW_PAIR = re.compile(
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """`text` without private keys, tokens, passwords, pull secrets, nor any of the literal `secrets`."""
+    """`text` without private keys, tokens, passwords, pull secrets, nor any of the literal `secrets`.
+
+    The whole text is in memory. What is hidden becomes `HIDDEN`; what has been redacted stays as it is.
+    """
     return Redactor(secrets).document(text)
 
 
 def redact_stream(source: IO[bytes], target: IO[bytes], secrets: Iterable[str] = ()) -> None:
-    """Copy text of any length without secrets, in bounded memory: lines over `MAX_LINE` bytes are cut."""
+    """Copy text of any length without secrets, in bounded memory: lines over `MAX_LINE` bytes are cut.
+
+    Bytes that are not UTF-8 become replacement characters. A Secret whose kind stands below its data is not known as
+    one here, unlike in `redact`.
+    """
     redactor = Redactor(secrets)
     for block in _blocks(source):
         target.write(redactor.feed(block.decode(errors="replace")).encode())
@@ -348,38 +321,6 @@ def _forms(secret: str) -> Iterator[str]:
             inside = base64.b64encode(data[: len(data) // 3 * 3]).decode()[4 if before else 0 :]
             if len(inside) >= 8:
                 yield inside
-
-
-def _triggered(text: str) -> bool:
-    lowered = text.lower()
-    return (
-        any(trigger in lowered for trigger in _TRIGGERS)
-        or _FIVES.search(text) is not None
-        or _BOOTSTRAP.search(text) is not None
-    )
-
-
-_FIVES = re.compile(r"-[A-Za-z0-9]{5}-[A-Za-z0-9]{5}-")
-_BOOTSTRAP = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}")
-
-
-def _shapes(text: str) -> str:
-    lowered = text.lower()
-    for pattern, replacement, trigger in _SHAPES:
-        if trigger in lowered:
-            text = pattern.sub(replacement, text)
-    return text
-
-
-def _is_encoded(value: str) -> bool:
-    """Return whether a value is base64 of a text, or of so much that it is not a word."""
-    if len(value) < 4 or not _BASE64.match(value):
-        return False
-    try:
-        decoded = base64.b64decode(value, altchars=b"-_" if "-" in value or "_" in value else None)
-        return len(value) >= 40 or decoded.decode().isprintable()
-    except (binascii.Error, UnicodeDecodeError):
-        return False
 
 
 def _span(match: re.Match[str] | None) -> tuple[int, int] | None:

@@ -86,7 +86,11 @@ _REFERENCE = re.compile(
 
 @lru_cache(maxsize=4096)
 def is_secret_key(name: str) -> bool:
-    """Return whether the value of a key of this name (or option, or variable) is a secret."""
+    """Return whether the value of a key of this name (or option, or variable) is a secret.
+
+    name: in any style (camelCase, snake_case, with hyphens); a number at its end does not count. Names such as
+    `secretName` are not: their values refer to a secret.
+    """
     if is_key_file(name):
         return True
     parts = [part.lower() for part in _PART.findall(name)]
@@ -109,7 +113,10 @@ def is_secret_key(name: str) -> bool:
 
 
 def is_key_file(name: str) -> bool:
-    """Return whether a key is the name of a file with a private key, as those of a Secret are."""
+    """Return whether a key is the name of a file with a private key, as those of a Secret are.
+
+    Such as `tls.key` or `id_ecdsa`; a public key is not one.
+    """
     return _FILES.search(name) is not None and not name.endswith((".pub", "public.key"))
 
 

@@ -12,7 +12,10 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(KeyboardInterrupt):
-    """The program was asked to end by signal `number`."""
+    """The program was asked to end by signal `number`.
+
+    It is a `KeyboardInterrupt`, so that what cleans up after Ctrl-C does so for these signals as well.
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__(f"interrupted by {signal.Signals(number).name}")
@@ -20,7 +23,10 @@ class Terminated(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """What a shell reports for a program that the signal killed."""
+        """What a shell reports for a program that the signal killed.
+
+        That is 128 and the number of the signal: 143 for SIGTERM, 129 for SIGHUP.
+        """
         return 128 + self.number
 
 

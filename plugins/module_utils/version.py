@@ -11,7 +11,10 @@ VERSION = "1.0.0"
 
 
 def commit() -> str:
-    """Return the commit of a checkout, marked when files were changed; nothing elsewhere."""
+    """Return the commit of a checkout, marked when files were changed; nothing elsewhere.
+
+    It is what `git describe --always --dirty` prints without tags. Empty, too, when git fails or is not installed.
+    """
     if not (ROOT / ".git").exists():
         return ""
     try:

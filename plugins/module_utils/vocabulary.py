@@ -15,7 +15,10 @@ RUN_STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
 
 
 class Stage:
-    """Stages of a host's installation. Source: the enumeration `host-stage` of assisted-service's API description."""
+    """Stages of a host's installation. Source: the enumeration `host-stage` of assisted-service's API description.
+
+    The values are what the API carries as `current_stage`, and what reports and profiles' faults name.
+    """
 
     STARTING = "Starting installation"
     CONTROL_PLANE = "Waiting for control plane"
@@ -40,7 +43,10 @@ STAGES = (
 
 
 class Finalizing:
-    """Stages of a cluster that is `finalizing`. Source: the enumeration `finalizing-stage` of the same description."""
+    """Stages of a cluster that is `finalizing`. Source: the enumeration `finalizing-stage` of the same description.
+
+    The values are what the API carries as `finalizing_stage`.
+    """
 
     CLUSTER_OPERATORS = "Waiting for cluster operators"
     ROUTER_CA = "Adding router ca"
@@ -85,10 +91,14 @@ STATUSES = tuple(value for name, value in vars(Status).items() if name.isupper()
 
 
 class Component:
-    """Images of a release that the agent-based installation runs or reads, by their names in the release."""
+    """Images of a release that the agent-based installation runs or reads, by their names in the release.
+
+    The names are those of the tags in the release's `image-references`, and of `payload_overrides`.
+    """
 
     API_SERVER = "agent-installer-api-server"
     CLI = "cli"
+    CLUSTER_ETCD_OPERATOR = "cluster-etcd-operator"
     CSR_APPROVER = "agent-installer-csr-approver"
     NODE_AGENT = "agent-installer-node-agent"
     ORCHESTRATOR = "agent-installer-orchestrator"
@@ -111,7 +121,7 @@ COMPONENTS = tuple(
     sorted(
         (
             Component.API_SERVER, Component.CLI, Component.CSR_APPROVER, Component.HYPERKUBE, Component.INSTALLER, Component.NODE_AGENT,
-            Component.ORCHESTRATOR,
+            Component.ORCHESTRATOR, Component.CLUSTER_ETCD_OPERATOR,
             Component.MACHINE_CONFIG_OPERATOR, Component.MACHINE_OS_IMAGES, *PLACEHOLDERS,
         )
     )
@@ -120,7 +130,11 @@ COMPONENTS = tuple(
 
 
 class Port:
-    """TCP ports that OpenShift fixes."""
+    """TCP ports that OpenShift fixes.
+
+    Ports of the lab's own services are in the plan. The image service and the service's page are those of the live
+    system.
+    """
 
     API = 6443
     MACHINE_CONFIG = 22623
@@ -134,7 +148,10 @@ class Port:
 
 
 class Exit(IntEnum):
-    """Exit codes of all verbs; those of `create` and `wait-for` are openshift-install's. docs/verbs.md has them as a table."""
+    """Exit codes of all verbs; those of `create` and `wait-for` are openshift-install's. docs/verbs.md has them as a table.
+
+    Each is an integer, so a verb returns it as it is; `meaning` is a sentence for the table.
+    """
 
     meaning: str
 

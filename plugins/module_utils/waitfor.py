@@ -35,7 +35,11 @@ ShowOperators = Callable[[list[dict[str, Any]]], None]
 
 
 class Outcome(NamedTuple):
-    """exit_code as openshift-install's; error: why not 0; console: URL of the web console, if there is one."""
+    """exit_code as openshift-install's; error: why not 0; console: URL of the web console, if there is one.
+
+    The codes are those of `Exit`: OK, FAILED, BOOTSTRAP, INSTALL or OPERATORS; with a build of openshift-install, any
+    that it ends with.
+    """
 
     exit_code: int
     error: str = ""

@@ -48,12 +48,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import STANDALONE, changed, run
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
-from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import network
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, standalone, switch, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, networks, standalone, switch
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
@@ -68,24 +66,11 @@ def main() -> None:
 
     def make() -> dict[str, Any]:
         plan = standalone.plan_of(module.params, module.no_log_values.update)
-        private = plan["hypervisor"]["kind"] == "sandbox"
-        forwarders = uplink.forwarders(Path(plan["hypervisor"]["state_dir"])) if private else []
         if module.params["plan"] and not module.check_mode:
             host.claim(Path(plan["hypervisor"]["state_dir"]), owner.from_fact(module.params["owner"]))
         found = standalone.owner_of(module.params, plan, check=module.check_mode)
-        boot_file = plan["boot"]["script_url"] if not MODES[plan["boot"]["mode"]].cd else None
-        wanted = [
-            network.render(
-                entry,
-                found,
-                private=private,
-                forwarders=forwarders,
-                boot_file=boot_file if entry["purpose"] == "machine" else None,
-            )
-            for entry in plan["networks"]
-        ]
         with connect() as connection:
-            changes = network.apply(connection, wanted, check=module.check_mode)
+            changes = networks.ensure(connection, plan, found, check=module.check_mode)
         changes += switch.ensure(switch.of_plan(plan), check=module.check_mode)
         return changed(changes)
 

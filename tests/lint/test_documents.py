@@ -16,6 +16,7 @@ ALLOWED = {
     "plugins/module_utils/bounded.py": {"json.JSONDecoder"},  # and of JSON
     "plugins/module_utils/sandbox/keeper.py": {"json.load"},  # standard library alone; reads what its parent sends
     "plugins/module_utils/sandbox/faultd.py": {"json.loads"},  # the same; replies are bounded where they are read
+    "plugins/module_utils/reload/on_node.py": {"json.loads"},  # the same; reads what the node's own API and files have
     "payload/api_server/store.py": {"json.loads"},  # the service's own database, bounded when it was written
     "payload/images/oci.py": {"json()"},  # methods of its own
     "ci": {"yaml.safe_load", "json.loads", "json.load"},  # tracked files, and what tests print

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,8 +97,26 @@ def failed(run_dir: Path, text: str = "", lines: int = 300) -> Path:
     registry = run_dir / "report/services/registry.log"
     registry.parent.mkdir()
     registry.write_text("".join(_responses(run_dir, text)))
+    (run_dir / "report/services/dhcp.log").write_text("".join(_leases(text)))
     (run_dir / "report/summary.txt").write_text(f"First cause: {cause}\n")
     return run_dir
+
+
+def _leases(text: str) -> Iterator[str]:
+    """Lines of dnsmasq 2.89: master-0 gets its address, an unknown machine gets none."""
+    stamps = (datetime.datetime.fromtimestamp(START + 10 + i).strftime("%b %e %H:%M:%S") for i in range(5))
+    for stamp, line in zip(
+        stamps,
+        (
+            "dnsmasq[41]: started, version 2.89 cachesize 150",
+            "dnsmasq-dhcp[41]: DHCPDISCOVER(utbm) 52:54:00:00:00:01",
+            "dnsmasq-dhcp[41]: DHCPACK(utbm) 192.168.111.20 52:54:00:00:00:01 master-0",
+            "dnsmasq-dhcp[41]: DHCPREPLY(utbm) fd2e:6f44:5dd8::99 00:03:00:01:52:54:00:00:00:02",
+            f"dnsmasq-dhcp[41]: DHCPDISCOVER(utbm) 52:54:00:00:00:03 no address available{text}",
+        ),
+        strict=True,
+    ):
+        yield f"{stamp} {line}\n"
 
 
 def _reports(name: str, names: list[str], text: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from ansible_collections.agentlab.ocp.payload.api_server import state
 from ansible_collections.agentlab.ocp.payload.images import components
 from ansible_collections.agentlab.ocp.plugins.module_utils import vocabulary
 from ansible_collections.agentlab.ocp.plugins.module_utils.releases import LATEST
+from ansible_collections.agentlab.ocp.plugins.module_utils.reload import on_node
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component, Finalizing, Port, Stage, Status
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +32,8 @@ TEXTS |= set(vocabulary.STATUSES) - {
 }  # fmt: skip
 # Tables of rules in words, whose statuses `test_rules_have_known_statuses` compares.
 RULES = {"payload/api_server/state/clusters.py", "payload/api_server/state/hosts.py"}
+# A program that runs on nodes, without the collection; `test_a_program_alone_has_the_same_words` compares it.
+ALONE = "plugins/module_utils/reload/on_node.py"
 PORTS = re.compile(
     rf"(?<![\d.]):?({Port.ASSISTED_SERVICE}|{Port.MACHINE_CONFIG}|{Port.MACHINE_CONFIG_INSECURE}|{Port.API}|{Port.KUBELET})(?![\d.])"
 )
@@ -64,12 +67,19 @@ def test_no_one_spells_them_again() -> None:
     found = []
     for path in FILES:
         name = str(path.relative_to(ROOT))
-        if name == "plugins/module_utils/vocabulary.py":
+        if name in ("plugins/module_utils/vocabulary.py", ALONE):
             continue
         for line, text in literals(path):
             if spelled(text) and not (name in RULES and text in vocabulary.STATUSES):
                 found.append(f"{name}:{line}: {text!r} is in module_utils/vocabulary.py")
     assert not found, "\n".join(found)
+
+
+def test_a_program_alone_has_the_same_words() -> None:
+    components = {Component.API_SERVER, Component.NODE_AGENT, Component.ORCHESTRATOR, Component.CSR_APPROVER}
+    assert set(on_node.VARIABLES) == components
+    words = {text for __, text in literals(ROOT / ALONE) if spelled(text)}
+    assert words <= components | {str(Port.ASSISTED_SERVICE), str(Port.API), str(Port.KUBELET)}
 
 
 def test_rules_have_known_statuses() -> None:

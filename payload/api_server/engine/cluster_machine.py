@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 from ....plugins.module_utils.vocabulary import Status
 from .. import state, validations
+from ..document import tracked
 from ..objects import Cluster, MonitoredOperator
 from ..state import ClusterCondition, ClusterEffect
-from ..store import tracked
 from ..tables import BEFORE_INSTALL, FINALIZING_NOT_FAILING, finalizing_setting
 from .host_machine import HostMachine
 from .statuses import time_text

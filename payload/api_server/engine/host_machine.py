@@ -9,9 +9,9 @@ from ....plugins.module_utils.vocabulary import Stage, Status
 from .. import inventory as inv
 from .. import state, validations
 from ..connectivity import Reach
+from ..document import tracked
 from ..objects import Cluster, Host
 from ..state import HostCondition, HostEffect
-from ..store import tracked
 from ..tables import AFTER_REBOOT, PROGRESSING, WAITING_FOR_OTHERS, stage_setting
 from ..validations import Results
 from .views import Views

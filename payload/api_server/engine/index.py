@@ -19,12 +19,13 @@ from .. import settings, validations
 from ..bodies import ConnectivityReport
 from ..config import Config, requirements_for
 from ..connectivity import Reach
+from ..document import tracked
 from ..errors import ApiError
 from ..hardware import Inventory, Requirement
 from ..metrics import Metrics
 from ..objects import Cluster, Host, InfraEnv
 from ..prepare import Render
-from ..store import Store, tracked
+from ..store import Store
 from ..validations import Results
 
 LOG = logging.getLogger("assisted-service")

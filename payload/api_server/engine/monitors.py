@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable
 
 from ....plugins.module_utils.vocabulary import Status
 from ..config import Config
+from ..document import tracked
 from ..prepare import Render
-from ..store import Store, Unwritable, tracked
+from ..store import Store, Unwritable
 from .index import LOG
 from .preparation import Preparation
 

@@ -8,11 +8,11 @@ from .. import inventory as inv
 from .. import state, validations
 from ..bodies import ConnectivityReport
 from ..connectivity import Reach
+from ..document import tracked
 from ..errors import ApiError
 from ..hardware import Inventory
 from ..objects import Cluster, Host
 from ..state import HostCondition
-from ..store import tracked
 from ..tables import BEFORE_INSTALL
 from .statuses import Statuses, time_text
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from .. import state
+from ..document import tracked
 from ..objects import Cluster, Host
 from ..state import HostCondition, HostEffect
-from ..store import tracked
 from ..tables import EVENTS, STATUS_SEVERITY
 from .index import LOG, Index
 

@@ -21,13 +21,13 @@ from ..bodies import (
     VerifiedVip,
 )
 from ..calls import Call, handler
+from ..document import tracked
 from ..engine import Engine
 from ..errors import ApiError
 from ..hardware import Inventory
 from ..models import MODELS, STEP_OUTPUTS, Invalid, read_json
 from ..network import contains
 from ..objects import VIPS, Host, Vip
-from ..store import tracked
 from ..tables import BEFORE_INSTALL, MEDIA_DISCONNECTED
 from .hosts import EDITABLE, called_host
 

@@ -7,10 +7,10 @@ from typing import Any
 from .. import inventory as inv
 from .. import operators, usage, validations
 from ..calls import Call, handler
+from ..document import tracked
 from ..engine import Engine
 from ..errors import ApiError
 from ..models import Invalid, parse_json
-from ..store import tracked
 from ..tables import BEFORE_INSTALL
 
 

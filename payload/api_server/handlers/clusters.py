@@ -11,11 +11,11 @@ from .. import platforms, refusals, releases, usage, validations
 from ..api import is_true
 from ..bodies import ClusterParams
 from ..calls import Call, handler
+from ..document import tracked
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..facts import is_dual
 from ..objects import NETWORKS, VIPS, Cluster, DiskEncryption
-from ..store import tracked
 from ..tables import OPEN_CLUSTER
 from .cluster_fields import (
     builtin,

@@ -8,10 +8,10 @@ from ....plugins.module_utils.vocabulary import Status
 from .. import validations
 from ..aside import aside
 from ..calls import Call, handler
+from ..document import tracked
 from ..engine import Engine
 from ..errors import ApiError
 from ..objects import Cluster, Host
-from ..store import tracked
 from .hosts import EDITABLE, accepts_hosts, called_host
 from .shown import NO_TRANSITION, host_model
 

@@ -9,11 +9,11 @@ from .. import inventory as inv
 from .. import refusals, state, usage, validations
 from ..bodies import HostParams
 from ..calls import Call, Download, handler
+from ..document import tracked
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..models import Invalid, parse_json
 from ..objects import Cluster, Host, InfraEnv
-from ..store import tracked
 from ..tables import OPEN_CLUSTER
 from .shown import OPEN_SHOWN, compact, host_model
 

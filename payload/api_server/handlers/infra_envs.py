@@ -9,10 +9,10 @@ from .. import images, limits, refusals, releases, usage
 from ..aside import QUICK_YAML, aside, in_pieces
 from ..bodies import InfraEnvParams, MacEntry, StaticNetwork
 from ..calls import Call, handler
+from ..document import tracked
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..objects import Cluster, InfraEnv
-from ..store import tracked
 from .hosts import check_ignition
 from .shown import COMPACT, compact, given, infra_env_model
 

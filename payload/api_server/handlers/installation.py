@@ -9,10 +9,10 @@ from ....plugins.module_utils.vocabulary import Status
 from .. import inventory as inv
 from .. import refusals, state, usage, validations
 from ..calls import Call, Download, handler
+from ..document import tracked
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..objects import Cluster, MonitoredOperator
-from ..store import tracked
 from ..tables import ABI_EARLY, BEFORE_INSTALL, DOWNLOADABLE
 from .shown import NO_TRANSITION, cluster_model, operator_model
 

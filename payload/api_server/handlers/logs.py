@@ -12,11 +12,11 @@ from typing import Any
 
 from .. import validations
 from ..calls import Call, Download, handler
+from ..document import tracked
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..events import Filter
 from ..objects import Cluster, Host
-from ..store import tracked
 from .hosts import called_host
 
 #: Maximum number of events in the archive of a cluster's logs.

@@ -49,7 +49,7 @@ def dns_name(cluster: str, domain: str) -> None:
     if not domain:
         return
     if not (_LABEL.fullmatch(domain) and len(domain) < 63) and (
-        not _DOMAIN.fullmatch(domain) or re.search(r"(\d+\.){3}\d+", domain) or len(domain) > 255
+        len(domain) > 255 or not _DOMAIN.fullmatch(domain) or re.search(r"(\d+\.){3}\d+", domain)
     ):
         raise ApiError(
             400,

@@ -4,45 +4,47 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import io
-import json
 import random
-import resource
-import signal
-import ssl
 import sys
-import tarfile
 import time
-import uuid
 from collections.abc import Callable, Coroutine
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ....plugins.module_utils._deps import optional
 from ....plugins.module_utils.documents import load_json
 from .. import protocol
-from ..protocol import API, Conversation, Dispatch, Freeze, Identity, Request, Response, Wait
+from ..protocol import Conversation, Dispatch, Freeze, Identity, Request, Response, Wait
 from . import hub, install, noop
 from .bmc import Bmcs
 from .download import DownloadError, Downloads
-from .hardware import Cluster, Host, existing_cluster, plan_clusters, populate
+from .hardware import Cluster, Host, populate
 from .install import Pace
-from .settings import BOOT_SECONDS, STEP_SECONDS, Settings, Stopped, SwarmError
+from .registration import Registration
+from .settings import BOOT_SECONDS, STEP_SECONDS, Settings
 from .stats import Stats, resident_bytes
+from .support import (
+    AT_ONCE,
+    REQUEST_SECONDS,
+    archive,
+    bounded,
+    cancel,
+    moment,
+    protocol_dumps,
+    raise_file_limit,
+    self_signed,
+    tls,
+    why,
+)
 
 if TYPE_CHECKING:
     import aiohttp
 else:
     aiohttp = optional("aiohttp")
 
-REQUEST_SECONDS = 60.0
 LOST_SHARE = 0.1
 ENDING_POLL = {"vanish": 3, "restart": 1}
 USER_OPERATIONS = ("install", "role", "set up", "remove")
-SETTING_UP = 16  # clusters that are registered or removed at a time
 LAST_LOOK_SECONDS = 20.0
-REMOVE_TRIES, REMOVE_SECONDS = 4, 3.0
-SHOWN = 20  # clusters that a message names
 
 
 class Frozen(Exception):
@@ -65,7 +67,7 @@ class Swarm:
         self._archive = archive(settings.logs_kib)
         self._certificate = ""
         self._hub = hub.Hub.from_kubeconfig(settings.kubeconfig) if settings.kubeconfig else None
-        self._image_set = f"{settings.name}-{settings.part[0]}"
+        self._registration = Registration(self, self._hub)
         self._bmcs = Bmcs(settings, self._power_on, self._power_off) if settings.bmc else None
         self._stop = asyncio.Event()
         self.stopped = False
@@ -307,7 +309,7 @@ class Swarm:
             try:
                 if self._bmcs:
                     await self._bmcs.listen()
-                await self._set_up()
+                await self._registration.set_up()
                 self.stats.clusters = len(self.clusters)
                 if not self.stopped:
                     await self._all()
@@ -317,7 +319,7 @@ class Swarm:
                 await cancel([*self._tasks, *self._tasks_of_hosts.values(), samples])
                 self.stats.sample()
                 if not settings.keep:
-                    await self._remove()
+                    await self._registration.remove()
         return {"settings": settings.public(), "stopped": self.stopped, "left": self.left(), **self.stats.report()}
 
     def stop(self) -> None:
@@ -362,7 +364,7 @@ class Swarm:
         finally:
             late = [cluster for cluster, leader in zip(self.clusters, leaders, strict=True) if not leader.done()]
             await cancel([over, *leaders])
-        await bounded([self._unfinished(cluster, of[cluster.number]) for cluster in late], SETTING_UP)
+        await bounded([self._unfinished(cluster, of[cluster.number]) for cluster in late], AT_ONCE)
 
     async def _unfinished(self, cluster: Cluster, hosts: list[Host]) -> None:
         """Store the service's view of a cluster that is not installed when the duration is over."""
@@ -388,269 +390,3 @@ class Swarm:
         while True:
             await asyncio.sleep(self.settings.progress)
             self._show(self.stats.sample())
-
-    async def _ask(self, method: str, path: str, body: Any = None, name: str = "set up") -> Any:
-        """Send a request that must succeed. SwarmError otherwise."""
-        me = Identity("", "", self.settings.agent_version, self.settings.agent_token)
-        response = await self.talk(protocol.exchange(Request(name, method, f"{API}{path}", body)), me)
-        where = f"{method} {self.settings.url}{API}{path}"
-        if not response.ok:
-            hint = (
-                "; tokens are read from USER_AUTH_TOKEN and PULL_SECRET_TOKEN" if response.status in (401, 403) else ""
-            )
-            hint = "; is this an assisted service?" if response.status and response.body is None else hint
-            raise SwarmError(f"{where}: {response.reason()}{hint}")
-        if not isinstance(response.body, dict | list):
-            raise SwarmError(f"{where}: the answer is not JSON: is this an assisted service?")
-        return response.body
-
-    async def _set_up(self) -> None:
-        settings = self.settings
-        if self._hub:
-            await self._set_up_hub()
-            return
-        versions = (await self._ask("GET", "/component-versions")).get("versions") or {}
-        settings.agent_version = settings.agent_version or versions.get("discovery-agent") or "agent"
-        # Otherwise refused agents would only be noticed when everything is registered.
-        anonymous = Request("agents' token", "GET", f"{API}/clusters/{uuid.UUID(int=0)}", answers=(404,))
-        refused = await self.talk(
-            protocol.exchange(anonymous), Identity("", "", settings.agent_version, settings.agent_token)
-        )
-        if refused.status in (401, 403):
-            raise SwarmError(
-                f"{settings.url}: refuses the token of agents, which is read from PULL_SECRET_TOKEN: {refused.reason()}"
-            )
-        if settings.discover:
-            self.clusters = await self._discover()
-            return
-        self.clusters = plan_clusters(settings)
-        await bounded([self._register(cluster) for cluster in self.clusters], SETTING_UP)
-
-    async def _set_up_hub(self) -> None:
-        settings, anonymous = self.settings, Identity("", "", "")
-        if settings.discover:
-            found = await self.talk(hub.discover(settings), anonymous)
-            part, parts = settings.part
-            self.clusters = found[part - 1 :: parts]
-        else:
-            self.clusters = plan_clusters(settings)
-            spec = {"spec": {"releaseImage": settings.release_image or settings.openshift_version}}
-            entry = hub.resource(
-                "ClusterImageSet", self._image_set, **hub.laid_over(spec, settings.template.get("ClusterImageSet", {}))
-            )
-            await self.talk(hub.ask("set up", "POST", hub.place("ClusterImageSet"), entry), anonymous)
-        known: set[tuple[str, str]] = set()
-
-        async def one(cluster: Cluster) -> None:
-            work = (
-                hub.introduce(cluster, settings)
-                if settings.discover
-                else hub.register(cluster, settings, self._image_set)
-            )
-            if not self.stopped:
-                known.add(await self.talk(work, anonymous))
-
-        await bounded([one(cluster) for cluster in self.clusters], SETTING_UP)
-        services, images = {url for url, __ in known}, {image for __, image in known}
-        if not settings.url and len(services) > 1:
-            raise SwarmError(
-                f"the hub's InfraEnvs name several services: {', '.join(sorted(services))}; choose one with --url"
-            )
-        settings.url = settings.url or max(services, default="")
-        settings.agent_version = settings.agent_version or max(images, default="") or "agent"
-
-    async def _discover(self) -> list[Cluster]:
-        """Return the existing infra-envs with clusters that are not installed."""
-        known = {cluster["id"]: cluster for cluster in await self._ask("GET", "/clusters") or ()}
-        found: list[Cluster] = []
-        for infra_env in await self._ask("GET", "/infra-envs") or ():
-            cluster = known.get(infra_env.get("cluster_id") or "")
-            if cluster and cluster.get("status") not in install.OVER:
-                found.append(existing_cluster(len(found), cluster, infra_env["id"], self.settings))
-        if not found:
-            raise SwarmError(f"{self.settings.url}: there is no infra-env with a cluster that is not installed")
-        part, parts = self.settings.part
-        return found[part - 1 :: parts]
-
-    async def _register(self, cluster: Cluster) -> None:
-        if self.stopped:
-            return
-        settings = self.settings
-        single = cluster.masters == 1
-        common = {
-            "openshift_version": settings.openshift_version,
-            "pull_secret": settings.pull_secret,
-            "cpu_architecture": "x86_64",
-        }
-        vips = {} if single else {"api_vips": [{"ip": cluster.api_vip}], "ingress_vips": [{"ip": cluster.ingress_vip}]}
-        body = {
-            **common,
-            **vips,
-            "name": cluster.name,
-            "base_dns_domain": settings.base_domain,
-            "control_plane_count": cluster.masters,
-            "high_availability_mode": "None" if single else "Full",
-            "user_managed_networking": single,
-            "network_type": "OVNKubernetes",
-            "cluster_networks": [{"cidr": "10.128.0.0/14", "host_prefix": 23}],
-            "service_networks": [{"cidr": "172.30.0.0/16"}],
-            **({"machine_networks": [{"cidr": str(cluster.network)}]} if single else {}),
-            **({"ocp_release_image": settings.release_image} if settings.release_image else {}),
-            **({"olm_operators": [{"name": name} for name in settings.operators]} if settings.operators else {}),
-        }
-        made = await self._ask("POST", "/clusters", body)
-        cluster.id, cluster.created = made["id"], True
-        infra_env = {**common, "name": f"{cluster.name}_infra-env", "cluster_id": cluster.id}
-        cluster.infra_env_id = (await self._ask("POST", "/infra-envs", infra_env))["id"]
-
-    async def _remove(self) -> None:
-        """Delete what was registered here. Missing objects count as deleted; those that cannot be deleted stay in `left`."""
-
-        async def remove(cluster: Cluster) -> None:
-            me = Identity("", "", self.settings.agent_version, self.settings.agent_token)
-            for attempt in range(REMOVE_TRIES):
-                await asyncio.sleep(REMOVE_SECONDS * bool(attempt))
-                if await self.talk(hub.remove(cluster) if self._hub else install.remove(cluster), me):
-                    cluster.created = False
-                    return
-
-        await bounded([remove(cluster) for cluster in self.clusters if cluster.created], SETTING_UP)
-        if self._hub and not self.settings.discover:
-            request = Request("remove", "DELETE", hub.place("ClusterImageSet", name=self._image_set), answers=(404,))
-            await self.send(request, Identity("", "", ""))
-
-
-async def bounded(work: list[Coroutine[Any, Any, None]], most: int) -> None:
-    """Run all, at most `at_once` at a time. After an error, running ones finish, so that what they create is known; no others start."""
-    gate = asyncio.Semaphore(most)
-    errors: list[SwarmError] = []
-
-    async def one(job: Coroutine[Any, Any, None]) -> None:
-        async with gate:
-            if errors:
-                job.close()
-                return
-            try:
-                await job
-            except SwarmError as error:
-                errors.append(error)
-
-    await asyncio.gather(*map(one, work))
-    if errors:
-        raise errors[0]
-
-
-async def cancel(tasks: list[asyncio.Task[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def protocol_dumps(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
-def moment(text: Any) -> float:
-    """Return seconds of an RFC 3339 time; 0 if there is none, or for Go's zero time."""
-    if not isinstance(text, str) or text.startswith("0001-"):
-        return 0.0
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return 0.0
-
-
-def archive(kib: int) -> bytes:
-    """A log archive of about that size."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        data = random.Random(0).randbytes(kib * 1024)
-        entry = tarfile.TarInfo("logs_host/agent.logs")
-        entry.size = len(data)
-        tar.addfile(entry, io.BytesIO(data))
-    return buffer.getvalue()
-
-
-def why(error: Exception) -> str:
-    """Return why there was no response, as a message."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not trusted: {error.certificate_error}; set its authority with --cacert"
-    if isinstance(error, TimeoutError):
-        return f"no answer in {REQUEST_SECONDS:.0f} s"
-    return f"{type(error).__name__}: {error}"
-
-
-def tls(settings: Settings) -> Any:
-    """Return aiohttp's parameter `ssl`: a context, or False to skip verification. SwarmError: --cacert cannot be read."""
-    if settings.insecure:
-        return False
-    try:
-        return ssl.create_default_context(cafile=settings.cacert) if settings.cacert else True
-    except OSError as error:  # ssl.SSLError is one, too
-        raise SwarmError(f"--cacert {settings.cacert}: {error.strerror or error}") from None
-
-
-def raise_file_limit() -> None:
-    """A connection is an open file; the usual limit is 1024."""
-    __, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def self_signed() -> str:
-    """A placeholder certificate for the router's CA: the service parses it."""
-    import datetime as dates
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "ingress-operator@swarm")])
-    begin = dates.datetime.now(dates.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(begin)
-        .not_valid_after(begin + dates.timedelta(days=2))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    return certificate.public_bytes(serialization.Encoding.PEM).decode()
-
-
-def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run a swarm in this thread; SIGINT and SIGTERM stop it with cleanup, the second one at once. Return the report.
-
-    SwarmError: the service cannot be used. Stopped: it ended without cleanup.
-    """
-
-    async def main() -> dict[str, Any]:
-        swarm = Swarm(settings, show)
-        whole = asyncio.ensure_future(swarm.run())
-
-        def interrupt() -> None:
-            if swarm.stopped:
-                whole.cancel()
-            else:
-                cleaning = (
-                    "" if settings.keep or settings.discover else ", and deleting what was registered (again: leave it)"
-                )
-                print(f"\nagentlab swarm: stopping{cleaning}", file=sys.stderr)
-            swarm.stop()
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, interrupt)
-        try:
-            return await whole
-        except (SwarmError, asyncio.CancelledError) as error:
-            names = swarm.left()
-            left = f"; left behind: {', '.join(names[:SHOWN])}" if names else ""
-            left += f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            if isinstance(error, asyncio.CancelledError):
-                raise Stopped(f"stopped without cleanup{left}") from None
-            raise SwarmError(f"{error}{left}") from None
-
-    return asyncio.run(main())

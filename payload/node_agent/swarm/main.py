@@ -330,8 +330,8 @@ def main(argv: list[str] | None = None) -> int:
             objects = kubernetes.manifests(options, parser().parse_args([]), settings)
             print(kubernetes.text(objects, settings.name, options.kubernetes), end="")
             return Exit.OK
-        from .driver import start  # aiohttp, which --help does not need
         from .report import line, save, writable
+        from .start import start  # aiohttp, which --help does not need
 
         folder = None if settings.report == PRINTED else settings.report
         if folder:

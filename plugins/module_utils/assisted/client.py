@@ -42,7 +42,12 @@ class AssistedClient:
             self.session.headers[HEADERS[scheme]] = token
 
     def get(self, path: str, **query: str) -> Any:
-        """The decoded answer of GET `path`; AssistedError otherwise."""
+        """The decoded answer of GET `path`; AssistedError otherwise.
+
+        path: below `/api/assisted-install/v2`, with its leading slash; query: parameters of the URL. Raises
+        `AssistedError` when the service does not answer, answers with an error status (the message then has `HTTP` and
+        its number), or with something other than JSON.
+        """
         url = self.base + path
         try:
             with self.session.get(url, params=query, timeout=self.timeout, stream=True) as answer:
@@ -63,11 +68,19 @@ class AssistedClient:
         return self.get("/clusters")
 
     def cluster(self, cluster_id: str) -> dict[str, Any]:
-        """One cluster with its hosts."""
+        """One cluster with its hosts.
+
+        cluster_id: its UUID, as in `clusters()`. Its validations and the hosts' inventories are JSON in strings. Raises
+        `AssistedError`.
+        """
         return self.get(f"/clusters/{cluster_id}")
 
     def events(self, infra_env_id: str) -> list[dict[str, Any]]:
-        """Events of an infra-env, oldest first."""
+        """Events of an infra-env, oldest first.
+
+        infra_env_id: its UUID. Each event has `event_time` (ISO 8601), `severity` and `message`. Raises
+        `AssistedError`.
+        """
         return self.get("/events", infra_env_id=infra_env_id)
 
 

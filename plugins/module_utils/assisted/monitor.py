@@ -31,7 +31,11 @@ READY_LIMIT = 60.0
 
 @dataclass
 class Monitor:
-    """Remembers what was reported, so that only changes are reported."""
+    """Remembers what was reported, so that only changes are reported.
+
+    Call `update` with each answer of the service. status: the last of the cluster; not_ready_since: when `ready` began,
+    in the seconds of `update`; validations: (prefix, id) -> (status, message); events_seen: number of events reported.
+    """
 
     status: str | None = None
     not_ready_since: float | None = None
@@ -109,10 +113,16 @@ def _level(status: str, before: str | None) -> str | None:
 
 
 def parse_validations(text: str | None) -> list[dict[str, str]]:
-    """The checks of a `validations_info` (JSON in a string, or empty): dicts with id, status, message."""
+    """The checks of a `validations_info` (JSON in a string, or empty): dicts with id, status, message.
+
+    text: of a cluster or a host; in the JSON they are lists by category. Raises `ValueError` for text that is not JSON.
+    """
     return [check for checks in (load_json(text, name="validations_info") if text else {}).values() for check in checks]
 
 
 def host_name(host: dict[str, Any]) -> str:
-    """Return the display name of a host."""
+    """Return the display name of a host.
+
+    host: as the service returns it. Before its inventory is known, that is its id (a UUID).
+    """
     return str(host.get("requested_hostname") or host["id"])

@@ -16,7 +16,10 @@ COLUMNS = ("HOST", "ROLE", "STATUS", "STAGE", "", "INFO")
 
 
 def rows(cluster: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Return the columns of each host, in the order of COLUMNS."""
+    """Return the columns of each host, in the order of COLUMNS.
+
+    cluster: as the service returns it, with its hosts; the rows are sorted by host name. Unknown cells are empty.
+    """
     return [_row(host) for host in sorted(cluster.get("hosts") or [], key=host_name)]
 
 
@@ -36,7 +39,11 @@ def _row(host: dict[str, Any]) -> tuple[str, ...]:
 
 
 class LiveView:
-    """A table below the log lines; `print` puts a line above it. Use as a context manager."""
+    """A table below the log lines; `print` puts a line above it. Use as a context manager.
+
+    It is drawn on stderr and disappears at the end. `show` gets the cluster, as `show` of `BootstrapWatcher`. The
+    constructor raises `MissingLibrary` without rich.
+    """
 
     def __init__(self) -> None:
         self.console = rich_console.Console(stderr=True, highlight=False)
@@ -56,7 +63,7 @@ class LiveView:
     def print(self, line: str) -> None:
         self.console.out(line, highlight=False)
 
-    def show(self, cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
+    def show(self, cluster: dict[str, Any], events: object) -> None:
         self.cluster = cluster
 
     def _table(self) -> Any:

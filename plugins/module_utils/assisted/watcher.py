@@ -22,11 +22,17 @@ SSH_AFTER = 120.0
 
 
 class BootstrapFailed(Exception):
-    """The bootstrap did not complete; the message has the reason."""
+    """The bootstrap did not complete; the message has the reason.
+
+    The texts are those of `openshift-install agent wait-for bootstrap-complete`; for a known cause, the cause follows.
+    """
 
 
 class Rest(Protocol):
-    """What a watcher needs of the service's client."""
+    """What a watcher needs of the service's client.
+
+    All methods raise `AssistedError` when the service does not answer or refuses; see `AssistedClient`, which is one.
+    """
 
     def infra_envs(self) -> list[dict[str, Any]]: ...
     def clusters(self) -> list[dict[str, Any]]: ...
@@ -35,7 +41,10 @@ class Rest(Protocol):
 
 
 class Kube(Protocol):
-    """What a watcher needs of the cluster's API."""
+    """What a watcher needs of the cluster's API.
+
+    `live` never raises; `bootstrap_status` raises `ClusterError`. See `ClusterClient`, which is one.
+    """
 
     def live(self) -> bool: ...
     def bootstrap_status(self) -> str | None: ...
@@ -63,7 +72,11 @@ class BootstrapWatcher:
     monitor: Monitor = field(default_factory=Monitor)
 
     def run(self) -> None:
-        """Returns when the bootstrap is complete; BootstrapFailed otherwise."""
+        """Return when the bootstrap is complete; BootstrapFailed otherwise.
+
+        Both APIs are queried every `INTERVAL` seconds: the service ends before the bootstrap does, and the OpenShift
+        API starts after it.
+        """
         start = self.clock.time()
         stall = Stall(self.stall, self.clock)
         self._rest_seen = self._kube_seen = self._complete = False
@@ -179,7 +192,11 @@ class BootstrapWatcher:
 
 
 def facts(cluster: dict[str, Any], events: Sequence[dict[str, Any]]) -> Iterator[Hashable]:
-    """Return a service's report without parts that differ in repetitions: numbers in a text, times."""
+    """Return a service's report without parts that differ in repetitions: numbers in a text, times.
+
+    cluster: with its hosts; events: of its infra-env. Each fact is a tuple that begins with its kind: status,
+    validation, host, event.
+    """
     yield "status", cluster["status"], cluster.get("status_info")
     for thing in (cluster, *(cluster.get("hosts") or ())):
         for checks in load_json(thing.get("validations_info") or "{}", name="validations_info").values():
@@ -191,12 +208,18 @@ def facts(cluster: dict[str, Any], events: Sequence[dict[str, Any]]) -> Iterator
 
 
 def refusal(error: AssistedError) -> str:
-    """Return the error message if the service refused the token, else an empty string."""
+    """Return the error message if the service refused the token, else an empty string.
+
+    error: of `AssistedClient`. That is status 401: the token has expired, or is of another run.
+    """
     return str(error) if "HTTP 401" in str(error) else ""
 
 
 def tcp_open(host: str, port: int, timeout: float = 10) -> bool:
-    """Return whether a port accepts connections."""
+    """Return whether a port accepts connections.
+
+    host: name or IP address; timeout: seconds. The connection is closed at once.
+    """
     try:
         with socket.create_connection((host, port), timeout):
             return True

@@ -15,7 +15,10 @@ the CA to check with) -> the machine. Raises `LabError`."""
 
 
 class Kind(NamedTuple):
-    """schemes: of the addresses, without a transport as in `+https`."""
+    """schemes: of the addresses, without a transport as in `+https`.
+
+    `connect` returns the machine behind an address; a second kind of BMC is one more row of `KINDS`.
+    """
 
     schemes: tuple[str, ...]
     connect: Connect
@@ -25,7 +28,11 @@ KINDS = {"redfish": Kind(redfish.SCHEMES, redfish.Bmc)}
 
 
 def connect(name: str, address: str, username: str, password: str, verify: bool | str = True) -> Bmc:
-    """Return the machine behind the BMC at `address`. Raises `LabError`."""
+    """Return the machine behind the BMC at `address`. Raises `LabError`.
+
+    `name` is the machine's, for messages; `verify` is whether the BMC's certificate is checked, or the path of the CA
+    to check with. The address's scheme decides which kind it is.
+    """
     scheme = address.partition("://")[0].partition("+")[0]
     for kind in KINDS.values():
         if scheme in kind.schemes:

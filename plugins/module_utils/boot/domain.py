@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..libvirt import domain, storage
 from ..plan.machines import Node
+
+if TYPE_CHECKING:
+    import libvirt
 
 
 class Machine:
@@ -16,7 +19,7 @@ class Machine:
     has_cd: False for a machine that boots from the network; its media are on the lab's file server.
     """
 
-    def __init__(self, connection: Any, name: str, has_cd: bool = True) -> None:
+    def __init__(self, connection: libvirt.virConnect, name: str, has_cd: bool = True) -> None:
         self._connection, self._name, self._has_cd = connection, name, has_cd
         self._domain = connection.lookupByName(name)
 
@@ -45,8 +48,12 @@ class Machine:
         """Do nothing: an empty disk falls through to the next boot device."""
 
 
-def blank(connection: Any, pool: str, node: Node) -> None:
-    """Reset `node`, which is off, to a new machine: empty disks, default firmware variables."""
+def blank(connection: libvirt.virConnect, pool: str, node: Node) -> None:
+    """Reset `node`, which is off, to a new machine: empty disks, default firmware variables.
+
+    `pool` is the name of the storage pool. Without its file of variables UEFI starts from the defaults, as on a new
+    machine.
+    """
     found = connection.storagePoolLookupByName(pool)
     for disk in node["disks"]:
         storage.blank(found, disk)

@@ -11,12 +11,18 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import os
 import ssl
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+    import libvirt
 
 _HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
@@ -25,7 +31,10 @@ _HEADERS = (
 
 
 class BootOrderStays:
-    """What is laid over sushy-tools' LibvirtDriver, which is not imported before the program runs."""
+    """What is laid over sushy-tools' LibvirtDriver, which is not imported before the program runs.
+
+    The methods take the machine's UUID as `identity`; they have the names and the results that sushy-tools expects.
+    """
 
     DEVICE_TYPE_MAP: dict[str, str]
     STORAGE_POOL: str
@@ -38,15 +47,25 @@ class BootOrderStays:
         return look_up(self, identity, readonly=readonly)
 
     def set_boot_device(self, identity: str, boot_source: str) -> None:
-        """Accept, do nothing."""
+        """Accept, do nothing.
+
+        The domain has the order disk, CD, so that an empty disk boots from the CD and
+        an installed one by itself.
+        """
         self._logger.info("boot device of %s stays as defined, %s was asked for", identity, boot_source)
 
     def get_boot_device(self, identity: str) -> str:
-        """Say what was accepted: clients look whether it was."""
+        """Say what was accepted: clients look whether it was.
+
+        `Cd` while a medium is inserted, else `Hdd`.
+        """
         return "Cd" if self.get_boot_image(identity, "Cd")[0] else "Hdd"
 
     def get_boot_image(self, identity: str, device: str) -> tuple[str, bool, bool]:
-        """Return (path, read-only, inserted) of the medium in the definition."""
+        """Return (path, read-only, inserted) of the medium in the definition.
+
+        `device` is a name of Redfish (`Cd`). Without a medium: an empty path, and twice False.
+        """
         tree = ET.fromstring(self._get_domain(identity, readonly=True).XMLDesc(2))
         for disk in tree.findall("devices/disk"):
             source = disk.find("source")
@@ -57,7 +76,10 @@ class BootOrderStays:
     def set_boot_image(
         self, identity: str, device: str, boot_image: str | None = None, write_protected: bool = True
     ) -> None:
-        """Put the image into the definition, or take it out and delete it."""
+        """Put the image into the definition, or take it out and delete it.
+
+        Without `boot_image` the medium is taken out; its file is deleted unless a running machine uses it.
+        """
         before = self.get_boot_image(identity, device)[0]
         super().set_boot_image(  # type: ignore[misc]
             identity, device, boot_image=boot_image, write_protected=write_protected
@@ -71,10 +93,10 @@ class BootOrderStays:
                     if volume.path() == before and not self._in_use(connection, before):
                         volume.delete()
 
-    def _in_use(self, connection: Any, path: str) -> bool:
+    def _in_use(self, connection: libvirt.virConnect, path: str) -> bool:
         return any(f"'{path}'" in domain.XMLDesc() for domain in connection.listAllDomains(1))
 
-    def _upload_image(self, domain: Any, conn: Any, boot_image: str) -> str:
+    def _upload_image(self, domain: libvirt.virDomain, conn: libvirt.virConnect, boot_image: str) -> str:
         pool = conn.storagePoolLookupByName(self.STORAGE_POOL)
         directory = ET.fromstring(pool.XMLDesc()).findtext("target/path") or ""
         name = f"{os.path.basename(boot_image).replace('.', '-')}-{domain.UUIDString()}.img"
@@ -87,7 +109,10 @@ class BootOrderStays:
 
 
 def refuse_strangers() -> None:
-    """Return 404 for unknown systems."""
+    """Return 404 for unknown systems.
+
+    Flask calls it before each request. Requests for a chassis are let through, because they name no system.
+    """
     import flask
     from sushy_tools import error
     from sushy_tools.emulator.main import app
@@ -105,10 +130,10 @@ class Guard:
     has the headers by which a browser neither guesses a type nor shows it in a frame.
     """
 
-    def __init__(self, application: Any, is_ours: Callable[[str], bool]) -> None:
+    def __init__(self, application: WSGIApplication, is_ours: Callable[[str], bool]) -> None:
         self._application, self._is_ours = application, is_ours
 
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
             return start_response(status, [*headers, *_HEADERS], *error)
 
@@ -127,6 +152,7 @@ def main(config: str) -> None:
     driver = emulator.libvirtdriver.LibvirtDriver
     emulator.libvirtdriver.LibvirtDriver = type("Driver", (BootOrderStays, driver), {})
     emulator.app.configure(config_file=config)
+    emulator.app.logger.setLevel(logging.INFO)  # which power state was asked for, such as ForceOff
     emulator.app.before_request(refuse_strangers)
     settings = emulator.app.config
     # It is next to this file, which is started without the paths of others.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import LabError
 from ..installer import foreign
@@ -18,6 +18,9 @@ from ..plan.model import BootMode, Plan
 from . import bmc, domain, media, sequence
 from .machine import Machine
 from .modes import MODES
+
+if TYPE_CHECKING:
+    import libvirt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +37,10 @@ class Lab:
     check: bool = False
 
     def url(self) -> str:
-        """Return where the machines find the image: a URL, or in the mode `cdrom` a path."""
+        """Return where the machines find the image: a URL, or in the mode `cdrom` a path.
+
+        It is known before the image is published; `boot` does that.
+        """
         return self._place(self.image)
 
     def boot(self) -> list[dict[str, str]]:
@@ -59,14 +65,20 @@ class Lab:
             )
 
     def eject(self) -> list[str]:
-        """Take the media out; return the names of the nodes that had one."""
+        """Take the media out; return the names of the nodes that had one.
+
+        Nothing is done in check mode, or in the mode `manual`, in which a person boots the machines.
+        """
         if self.check or not MODES[self.mode].boots:
             return []
         with connect() as connection, self._machines(connection) as machine:
             return sequence.eject(self.nodes(), machine)
 
     def nodes(self) -> list[Node]:
-        """Return the nodes in the order in which they boot."""
+        """Return the nodes in the order in which they boot.
+
+        The rendezvous host is the first; the others follow in the order of the plan.
+        """
         return sequence.order(self.plan["nodes"], self.plan["rendezvous"]["node"])
 
     def _place(self, path: Path) -> str:
@@ -89,7 +101,7 @@ class Lab:
         return images
 
     @contextmanager
-    def _machines(self, connection: Any) -> Iterator[Callable[[Node], Machine]]:
+    def _machines(self, connection: libvirt.virConnect) -> Iterator[Callable[[Node], Machine]]:
         """Give what drives a node's machine."""
         mode = MODES[self.mode]
         if not mode.bmc:

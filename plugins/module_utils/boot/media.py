@@ -8,12 +8,18 @@ from ..plan.model import Plan
 
 
 def published_url(plan: Plan, path: Path) -> str:
-    """Return the URL that `path` has on the lab's file server once it is published."""
+    """Return the URL that `path` has on the lab's file server once it is published.
+
+    `path` is a file of the hypervisor, of which only the name counts. Nothing is published here.
+    """
     return f"{plan['services']['http']['url']}/{path.name}"
 
 
 def publish(plan: Plan, path: Path) -> str:
-    """Serve a file, or a directory, under its own name by the lab's file server; return its URL."""
+    """Serve a file, or a directory, under its own name by the lab's file server; return its URL.
+
+    By a symbolic link in the server's directory, so the file stays where it is; a link of that name is replaced.
+    """
     link = Path(plan["services"]["http"]["root"]) / path.name
     target = path.resolve()
     if not link.is_symlink() or link.resolve() != target:

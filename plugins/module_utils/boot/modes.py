@@ -23,7 +23,10 @@ class Mode(NamedTuple):
     boots: bool = True
 
     def files(self, image: Path) -> list[Path]:
-        """Return what belongs to `image`, itself included, in a stable order."""
+        """Return what belongs to `image`, itself included, in a stable order.
+
+        Of the modes `pxe` and `minimal` those are all files of a folder, too, which is read here.
+        """
         return sorted({image, *(() if self.beside is None else (image.parent / self.beside).glob("*"))})
 
 

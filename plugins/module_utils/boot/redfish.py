@@ -27,7 +27,10 @@ EXAMPLE = "redfish-virtualmedia+https://host/redfish/v1/Systems/1"
 
 
 class Address(NamedTuple):
-    """Where a BMC is: `root` URL of the service, `system` path of the machine (None: the only one)."""
+    """Where a BMC is: `root` URL of the service, `system` path of the machine (None: the only one).
+
+    `root` has no path. `system` is without a slash at its end.
+    """
 
     root: str
     system: str | None
@@ -76,7 +79,10 @@ class Bmc:
         self._system = self._do("connect", connect)
 
     def power(self) -> str:
-        """Return `on` or `off` (or `powering on`, `powering off`)."""
+        """Return `on` or `off` (or `powering on`, `powering off`).
+
+        It is read from the BMC each time. A state that the BMC does not report counts as `off`.
+        """
 
         def read() -> str:
             self._system.refresh(force=True)
@@ -85,7 +91,10 @@ class Bmc:
         return self._do("read the power state", read)
 
     def power_off(self) -> bool:
-        """Switch off at once; return whether it was on."""
+        """Switch off at once; return whether it was on.
+
+        Without the guest's help, as a cut of its power. Waits until the BMC reports it, at most 120 s.
+        """
         if self.power() == "off":
             return False
         self._do("power off", lambda: self._system.reset_system(sushy.ResetType.FORCE_OFF))
@@ -93,7 +102,10 @@ class Bmc:
         return True
 
     def power_on(self) -> bool:
-        """Switch on; return whether it was off."""
+        """Switch on; return whether it was off.
+
+        Waits until the BMC reports it, at most 120 s.
+        """
         if self.power() == "on":
             return False
         self._do("power on", lambda: self._system.reset_system(sushy.ResetType.ON))
@@ -101,12 +113,19 @@ class Bmc:
         return True
 
     def medium(self) -> str | None:
-        """Return the URL of the inserted CD, or None."""
+        """Return the URL of the inserted CD, or None.
+
+        A BMC that reports neither URL nor name gives `inserted`.
+        """
         device = self._do("read the virtual media", self._cd)
         return (device.image or device.image_name or "inserted") if device.inserted else None
 
     def insert(self, url: str) -> bool:
-        """Insert the image at `url` as CD, after ejecting another one; return whether it was not there before."""
+        """Insert the image at `url` as CD, after ejecting another one; return whether it was not there before.
+
+        The BMC must reach the URL itself. The request may take 600 s, because an emulator downloads the whole image
+        before it answers.
+        """
         device = self._do("read the virtual media", self._cd)
         if device.inserted and device.image == url:
             return False
@@ -116,7 +135,10 @@ class Bmc:
         return True
 
     def eject(self) -> bool:
-        """Eject the CD; return whether there was one."""
+        """Eject the CD; return whether there was one.
+
+        The running machine loses the medium at once. Raises `LabError` for a BMC without a virtual CD.
+        """
         device = self._do("read the virtual media", self._cd)
         if not device.inserted:
             return False
@@ -124,7 +146,10 @@ class Bmc:
         return True
 
     def boot_from_cd(self) -> None:
-        """Boot from the CD next time, once. The lab's emulator accepts this and keeps the order disk, CD."""
+        """Boot from the CD next time, once. The lab's emulator accepts this and keeps the order disk, CD.
+
+        A machine that is on continues to run.
+        """
         self._do(
             "set the boot device",
             lambda: self._system.set_system_boot_options(

@@ -24,20 +24,29 @@ PARALLEL = 4
 
 
 class Image(NamedTuple):
-    """The image of a machine: its URL, and an identity that distinguishes it from others at the same URL."""
+    """The image of a machine: its URL, and an identity that distinguishes it from others at the same URL.
+
+    The identity is what `boot.json` records; it is that of `identity` for the files of the image.
+    """
 
     url: str
     identity: str
 
 
 def identity(files: Iterable[Path]) -> str:
-    """Return an identity of these files that changes with their content."""
+    """Return an identity of these files that changes with their content.
+
+    Of their sizes and times of change: contents are not read. A file that is written again counts as another one.
+    """
     found = [path.stat() for path in sorted(files)]
     return hashlib.sha256(repr([(one.st_size, one.st_mtime_ns) for one in found]).encode()).hexdigest()
 
 
 def order(nodes: Sequence[Node], first: str) -> list[Node]:
-    """Return the nodes with the rendezvous host, `first`, before all others: they look for it from their first minute."""
+    """Return the nodes with the rendezvous host, `first`, before all others: they look for it from their first minute.
+
+    The others keep their order.
+    """
     return sorted(nodes, key=lambda node: node["name"] != first)
 
 
@@ -95,7 +104,10 @@ def boot(
 
 
 def eject(nodes: Sequence[Node], connect: Callable[[Node], Machine]) -> list[str]:
-    """Eject the medium of each of `nodes`; return the names of those that had one."""
+    """Eject the medium of each of `nodes`; return the names of those that had one.
+
+    Up to four at a time. `connect` returns the machine of a node; its errors are raised.
+    """
     with ThreadPoolExecutor(PARALLEL) as pool:
         had = list(pool.map(lambda node: connect(node).eject(), nodes))
     return [node["name"] for node, one in zip(nodes, had, strict=True) if one]

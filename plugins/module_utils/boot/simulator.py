@@ -10,5 +10,8 @@ if TYPE_CHECKING:
 
 
 def source() -> str:
-    """Return the text of the program."""
+    """Return the text of the program.
+
+    A module sends it to the hypervisor, where it is started as a file of its own.
+    """
     return (pkgutil.get_data(__name__, "emulator.py") or b"").decode()

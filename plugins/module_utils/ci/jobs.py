@@ -11,7 +11,11 @@ from ..vocabulary import RUN_STAGES
 
 
 class Expect(TypedDict):
-    """The failure that a job must end with: exit code of the stage, texts in the log of the wait, the first cause as a regular expression."""
+    """The failure that a job must end with: exit code of the stage, texts in the log of the wait, the first cause as a regular expression.
+
+    Texts and expression are searched as `Runner.check_result` does: the cause from the start of the report's first
+    line.
+    """
 
     exit_code: int
     cause: str
@@ -19,7 +23,11 @@ class Expect(TypedDict):
 
 
 class Job(TypedDict):
-    """A job with its defaults; `ci/jobs.yml` has the meaning of each field."""
+    """A job with its defaults; `ci/jobs.yml` has the meaning of each field.
+
+    `DEFAULTS` has the values of fields that a job leaves out. overrides: component -> variable that names its
+    replacement.
+    """
 
     profile: str | dict[str, Any]
     overrides: dict[str, str]
@@ -27,6 +35,7 @@ class Job(TypedDict):
     variables: dict[str, Any]
     again: bool
     verbs: bool
+    fencing: bool
     gather: bool
     expect: Expect | None
     idle_minutes: float
@@ -40,6 +49,7 @@ DEFAULTS: Job = {
     "variables": {},
     "again": False,
     "verbs": False,
+    "fencing": False,
     "gather": False,
     "expect": None,
     # One task may be silent for the whole wait, which has its own limits.
@@ -49,12 +59,18 @@ DEFAULTS: Job = {
 
 
 def names(path: Path) -> list[str]:
-    """The jobs of a table; none when there is no such file, as in an installed collection."""
+    """The jobs of a table; none when there is no such file, as in an installed collection.
+
+    path: of `ci/jobs.yml`; the names are sorted. Raises `OSError` and `DocumentError` for a damaged table.
+    """
     return sorted(_table(path)) if path.exists() else []
 
 
 def load(name: str, path: Path) -> Job:
-    """Return a job of a table with defaults. ValueError lists the existing jobs, or the stages."""
+    """Return a job of a table with defaults. ValueError lists the existing jobs, or the stages.
+
+    name: of the job; path: as for `names`. A field that is not one of `Job` is a ValueError, too.
+    """
     table = _table(path)
     if name not in table:
         raise ValueError(f"{path.name}: no job {name!r}; there are: {', '.join(sorted(table))}")
@@ -71,7 +87,11 @@ def unset(job: Job, environment: Mapping[str, str]) -> list[str]:
 
 
 def replacements(job: Job, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return component -> replacement of the job's real programs. ValueError names the variables that are not set."""
+    """Return component -> replacement of the job's real programs. ValueError names the variables that are not set.
+
+    environment: such as `os.environ`. The result is what `--override` takes; its values are checked when the payload is
+    built.
+    """
     if missing := unset(job, environment):
         raise ValueError(
             f"{', '.join(missing)} not set: each must be the checkout with your build, or an image (docs/your-build.md)"
@@ -80,7 +100,10 @@ def replacements(job: Job, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_stages(stages: Sequence[str], where: str) -> None:
-    """Raise ValueError for a name that is not a stage; where: what has the list."""
+    """Raise ValueError for a name that is not a stage; where: what has the list.
+
+    The stages are those of `RUN_STAGES`, in any order.
+    """
     if unknown := [stage for stage in stages if stage not in RUN_STAGES]:
         raise ValueError(f"{where} has {', '.join(unknown)}; stages are {', '.join(RUN_STAGES)}")
 

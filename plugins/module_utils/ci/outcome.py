@@ -26,7 +26,11 @@ INFRASTRUCTURE_LOG = "install_infrastructure_failure.log"
 
 
 class Class(IntEnum):
-    """Exit codes of openshift-install; `OTHER` is any other failure."""
+    """Exit codes of openshift-install; `OTHER` is any other failure.
+
+    They are also what `agentlab ci run` ends with. 0 is a success; the larger the number, the later the installation
+    failed.
+    """
 
     INSTALLED = 0
     OTHER = 1
@@ -73,7 +77,10 @@ def classify(stage: str, error: str, reported: int | None = None, *, bootstrappe
 
 
 def attempts(text: str) -> list[Class]:
-    """The attempts of an `install-status.txt`: the first word of each line; what is not a known code is OTHER."""
+    """The attempts of an `install-status.txt`: the first word of each line; what is not a known code is OTHER.
+
+    text: all of the file, oldest attempt first. Empty lines do not count.
+    """
     known = {str(int(one)): one for one in Class}
     return [known.get(words[0], Class.OTHER) for line in text.splitlines() if (words := line.split())]
 
@@ -107,5 +114,8 @@ def _case(name: str, failure: str) -> junitparser.TestCase:
 
 
 def printable(text: str, secrets: Sequence[str] = ()) -> str:
-    """`text` without secrets and without what XML cannot hold."""
+    """`text` without secrets and without what XML cannot hold.
+
+    secrets: literals to hide, in addition to what looks like one. Control characters and escape sequences are removed.
+    """
     return redact(CONTROLS.sub("", text), secrets)

@@ -28,13 +28,19 @@ class Record(TypedDict):
 
 
 def append(record: Record, path: Path) -> None:
-    """Add a line."""
+    """Add a line.
+
+    path: made if it is missing. The line is JSON. Raises `OSError`.
+    """
     with path.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(record) + "\n")
 
 
 def commit(root: Path) -> str:
-    """The commit that is checked out in `root`; `unknown` outside of a repository, as in a copy of the sources."""
+    """The commit that is checked out in `root`; `unknown` outside of a repository, as in a copy of the sources.
+
+    The hash is abbreviated as git does; `-dirty` is added when files other than records differ.
+    """
 
     def git(*args: str) -> str:
         return subprocess.run(

@@ -27,7 +27,10 @@ _PRIVATE = 0o600
 
 
 class Place:
-    """A directory for results. It need not exist or be writable; `problem` is one message about what could not be written."""
+    """A directory for results. It need not exist or be writable; `problem` is one message about what could not be written.
+
+    name: for messages, such as SHARED_DIR; path: None for a place that is not there, to which nothing is written.
+    """
 
     def __init__(self, name: str, path: Path | None) -> None:
         self.name, self.path = name, path
@@ -41,11 +44,17 @@ class Place:
         return self.path
 
     def write(self, name: str, text: str) -> None:
-        """Write a file, 0600."""
+        """Write a file, 0600.
+
+        name: of a file in the directory; secrets must have been removed. An error is kept for `problem`, not raised.
+        """
         self.make(name, lambda: text)
 
     def make(self, name: str, content: Callable[[], str]) -> None:
-        """Write what `content` returns; its OSError or ValueError counts as one of the file."""
+        """Write what `content` returns; its OSError or ValueError counts as one of the file.
+
+        Without a directory `content` is not called. The file is complete or not there.
+        """
         if self.path is None:
             return
         try:
@@ -63,7 +72,10 @@ class Place:
         return after
 
     def add(self, name: str, text: str) -> None:
-        """Append to a file that grows, such as a log; without an end of line of its own."""
+        """Append to a file that grows, such as a log; without an end of line of its own.
+
+        After an error the file is left as it is: later text would hide the gap.
+        """
         if self.path is None or name in self._lost:
             return
         try:
@@ -73,11 +85,17 @@ class Place:
             self._lost[name] = _reason(error)
 
     def lose(self, name: str, error: OSError) -> None:
-        """Note something else that could not be written there."""
+        """Note something else that could not be written there.
+
+        name: what it is, for the message of `problem`.
+        """
         self._lost[name] = _reason(error)
 
     def read(self, name: str) -> str:
-        """The content of a file; empty when there is none."""
+        """The content of a file; empty when there is none.
+
+        Bytes that are not UTF-8 are replaced; an error counts as one of the file, and is in `problem`.
+        """
         if self.path is not None:
             try:
                 return (self.path / name).read_text(errors="replace")
@@ -89,7 +107,10 @@ class Place:
 
     @property
     def problem(self) -> str:
-        """What could not be written and why; empty when nothing was lost."""
+        """What could not be written and why; empty when nothing was lost.
+
+        It names the directory, all files, and the different reasons of the system.
+        """
         if not self._lost:
             return ""
         reasons = ", ".join(sorted(set(self._lost.values())))
@@ -153,7 +174,10 @@ def leave(
 
 
 def explain(cause: str, shared: Place, *, link: str = "") -> None:
-    """After a gathering: replace the cause of an attempt that failed, or was interrupted before its cause was known."""
+    """After a gathering: replace the cause of an attempt that failed, or was interrupted before its cause was known.
+
+    cause: as `Runner.cause` returns it; link: as for `leave`. A success in `install-status.txt` is left alone.
+    """
     history = outcome.attempts(shared.read(outcome.STATUS))
     if history and history[-1]:
         shared.write(outcome.INFRASTRUCTURE_LOG, outcome.printable(cause) + "\n")
@@ -161,7 +185,10 @@ def explain(cause: str, shared: Place, *, link: str = "") -> None:
 
 
 def kubeconfig(path: Path, proxy: str = "") -> str:
-    """A kubeconfig whose clusters are reached through `proxy`."""
+    """A kubeconfig whose clusters are reached through `proxy`.
+
+    path: of the kubeconfig; proxy: URL, empty for none. Raises `OSError` and `DocumentError`.
+    """
     data = _mapping(load_yaml(read_file(path), name=str(path)))
     for entry in data.get("clusters") or []:
         if proxy:
@@ -188,7 +215,10 @@ def variables(plan: Plan, run_dir: Path) -> str:
 
 
 def proxy_settings(proxy: str) -> str:
-    """`proxy-conf.sh`, which steps source before they call a client."""
+    """`proxy-conf.sh`, which steps source before they call a client.
+
+    proxy: URL with a port. It sets the variables in both cases, and PROXYPORT to the port alone.
+    """
     names: Mapping[str, str] = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": "localhost,127.0.0.1"}
     lines = [
         f"export {name}={shlex.quote(value)} {name.lower()}={shlex.quote(value)}\n" for name, value in names.items()

@@ -61,6 +61,7 @@ LAB: dict[str, Verb] = {
     "snapshot": Verb(
         "save, restore or copy the whole lab: save, list, restore, copy, delete, export, import", "snapshot"
     ),
+    "reload": Verb("replace a component of the lab payload in a running lab, by your build or this checkout", "reload"),
     "exec": Verb("run a command inside a cluster's sandbox", "exec"),
     "shell": Verb("open a shell inside a cluster's sandbox", "exec", "shell"),
 }
@@ -123,7 +124,12 @@ def _verb_first(argv: list[str]) -> list[str]:
 
 
 def main(argv: list[str]) -> int:
-    """Run the verb in `argv` and return its exit status."""
+    """Run the verb in `argv` and return its exit status.
+
+    argv: without the program's name; `agent` before a verb of openshift-install is skipped. Usage errors of a verb
+    raise `SystemExit`, as argparse does. The statuses are those of `Exit`; a verb that executes a program has that
+    program's.
+    """
     if "_ARGCOMPLETE" in os.environ:
         from .completion import complete
 

@@ -22,12 +22,19 @@ _PACKAGES = {"kubectl": "kubernetes-client", "oc": "openshift-clients"}
 
 
 def kubectl(argv: list[str]) -> int:
-    """Exec kubectl in the cluster's network, with its kubeconfig."""
+    """Exec kubectl in the cluster's network, with its kubeconfig.
+
+    argv: for kubectl, after an own leading `--cluster NAME`. Returns only when it cannot be executed: `Exit.FAILED` or
+    `NOT_FOUND`, after a message.
+    """
     return _client("kubectl", argv)
 
 
 def oc(argv: list[str]) -> int:
-    """Exec oc in the cluster's network, with its kubeconfig."""
+    """Exec oc in the cluster's network, with its kubeconfig.
+
+    argv: for oc, after an own leading `--cluster NAME`. Returns only when it cannot be executed, as `kubectl`.
+    """
     return _client("oc", argv)
 
 
@@ -84,7 +91,12 @@ def kubeconfig(argv: list[str]) -> int:
 
 
 def for_host(cluster: Cluster) -> dict[str, Any]:
-    """Return the run's kubeconfig with names of its own, and a server that this host reaches."""
+    """Return the run's kubeconfig with names of its own, and a server that this host reaches.
+
+    Cluster, user and context are named `agentlab-NAME`. In a sandbox without a route the server is the forwarded port
+    on loopback, verified by the name in its certificate. Raises `LabError` if nothing is forwarded, or there is no
+    kubeconfig yet.
+    """
     found = _read(cluster.kubeconfig)
     name = f"agentlab-{cluster.name}"
     target = dict(found["clusters"][0]["cluster"])
@@ -108,7 +120,11 @@ def for_host(cluster: Cluster) -> dict[str, Any]:
 
 
 def merged(before: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
-    """Return a kubeconfig with what `config` has in it, in place of entries of the same names."""
+    """Return a kubeconfig with what `config` has in it, in place of entries of the same names.
+
+    before: the decoded kubeconfig of the user, {} for none; config: as of `for_host`. The current context is that of
+    `config`.
+    """
     after = {"apiVersion": "v1", "kind": "Config", **before, "current-context": config["current-context"]}
     for kind in ("clusters", "users", "contexts"):
         names = {entry["name"] for entry in config[kind]}

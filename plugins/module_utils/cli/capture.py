@@ -17,7 +17,11 @@ from .terminal import say
 
 
 def main(argv: list[str]) -> int:
-    """Exec tcpdump where the lab's bridges are."""
+    """Exec tcpdump where the lab's bridges are.
+
+    Returns only when tcpdump cannot be executed: `Exit.FAILED` or `NOT_FOUND`, after a message. A file to write must
+    not exist; this process creates it with mode 0600.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab capture", description="Print or write the packets of a node or a network, until Ctrl-C."
     )

@@ -29,11 +29,17 @@ INSIDE = "AGENTLAB_INSIDE"
 """Environment variable with the cluster in whose sandbox a verb runs."""
 _OWN = ("AGENTLAB_RUNS", "CLUSTER")
 """Variables that name the cluster of a verb."""
+_AS_ROOT = (*_OWN, "XDG_CACHE_HOME", "PYTHONPATH", "PATH", "HOME")
+"""Variables that sudo would remove."""
 _NO_FILE = 44  # what a command on a hypervisor ends with; ssh itself ends with 255
 
 
 class Cluster(NamedTuple):
-    """A cluster with a plan: its name, its run directory (absolute), and the plan."""
+    """A cluster with a plan: its name, its run directory (absolute), and the plan.
+
+    `find` makes it, which also verifies that the caller owns it. `plan.secrets.into` adds its
+    passwords.
+    """
 
     name: str
     directory: Path
@@ -53,7 +59,10 @@ class Cluster(NamedTuple):
         return path
 
     def node(self, name: str) -> Node:
-        """Return a node by its host name, its domain or one of its addresses; LabError lists the names."""
+        """Return a node by its host name, its domain or one of its addresses; LabError lists the names.
+
+        name: case counts. Raises `LabError` for a name that is not in the plan.
+        """
         for node in self.plan["nodes"]:
             if name in (
                 node["name"],
@@ -76,7 +85,11 @@ class Cluster(NamedTuple):
         return Access(self.plan, self.directory).hypervisor()
 
     def on_hypervisor(self) -> list[str]:
-        """Return the command prefix to run as root on the hypervisor, outside of a sandbox."""
+        """Return the command prefix to run as root on the hypervisor, outside of a sandbox.
+
+        It is empty for root on a hypervisor that is this host. With ssh the words that follow are for a shell: quote
+        them.
+        """
         if self._target is not None:
             return ["ssh", self._target, *(["sudo"] if self.plan["hypervisor"]["user"] != "root" else [])]
         return ["sudo"] if os.geteuid() else []
@@ -150,7 +163,11 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output(parser: argparse._ActionsContainer) -> None:
-    """Add -o json|yaml."""
+    """Add -o json|yaml.
+
+    Without the option `output` is None: the verb prints a table. parser: may be a group of options that exclude each
+    other.
+    """
     parser.add_argument(
         "-o", "--output", choices=("json", "yaml"), help="print all fields as JSON or YAML instead of a table"
     )
@@ -164,7 +181,10 @@ def print_output(data: object, form: str) -> None:
 
 
 def become(command: Sequence[str]) -> int:
-    """Replace this process by the command; return a shell's exit status if there is no such program."""
+    """Replace this process by the command; return a shell's exit status if there is no such program.
+
+    command: its first word is searched in PATH. Output that is buffered is flushed before.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     try:
@@ -175,7 +195,10 @@ def become(command: Sequence[str]) -> int:
 
 
 def attempt(name: str, function: Callable[[Cluster], int]) -> int:
-    """Return what `function` returns for the cluster `name`; print the message of an error."""
+    """Return what `function` returns for the cluster `name`; print the message of an error.
+
+    name: of a cluster. `LabError`, `ValueError` and `OSError` of `find` or `function` end with `Exit.FAILED`.
+    """
     try:
         return function(find(name))
     except (LabError, ValueError, OSError) as error:
@@ -198,3 +221,13 @@ def again_inside(cluster: Cluster, argv: Sequence[str], *, root: bool = False) -
     kept = [f"{name}={os.environ[name]}" for name in _OWN if name in os.environ]
     command = [*prefix, "env", f"{INSIDE}={cluster.name}", *kept, sys.executable, "-m", __package__ or "", *argv]
     raise SystemExit(become(command))
+
+
+def again_as_root(argv: Sequence[str]) -> None:
+    """Run this verb again as root and exit with its status, unless this process is root's. sudo names the user who requests it.
+
+    argv: the verb with its arguments.
+    """
+    if os.geteuid():
+        kept = [f"{name}={os.environ[name]}" for name in _AS_ROOT if name in os.environ]
+        raise SystemExit(become(["sudo", "env", *kept, sys.executable, "-m", __package__ or "", *argv]))

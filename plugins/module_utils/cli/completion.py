@@ -32,7 +32,11 @@ def main(argv: list[str]) -> int:
 
 
 def complete() -> None:
-    """Print the completions of the command line in `COMP_LINE`, and end the process."""
+    """Print the completions of the command line in `COMP_LINE`, and end the process.
+
+    The shell sets `COMP_LINE`, `COMP_POINT` and `_ARGCOMPLETE`; argcomplete writes the answer to file descriptor 8. It
+    does not return.
+    """
     words = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))].split()
     argcomplete.autocomplete(_parser(words[1:]), always_complete_options="long")
     raise SystemExit(Exit.FAILED)  # not reached: it has ended the process

@@ -55,7 +55,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    """Run `agentlab create`; returns the exit status."""
+    """Run `agentlab create`; returns the exit status.
+
+    argv: after `create`. The statuses and messages are those of `openshift-install agent create`; messages are also in
+    `.openshift_install.log` of the assets directory.
+    """
     arguments = _parser().parse_args(argv)
     from ..installer import run
     from ..log import Log
@@ -95,7 +99,10 @@ def main(argv: list[str]) -> int:
 
 
 def graph(argv: list[str]) -> int:
-    """Run `agentlab graph`; returns the exit status."""
+    """Run `agentlab graph`; returns the exit status.
+
+    The text is for Graphviz's `dot`; nothing is created. `Exit.FAILED` when the output file cannot be written.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab graph",
         description="Print the graph of assets in Graphviz's format.",

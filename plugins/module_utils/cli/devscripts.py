@@ -22,7 +22,11 @@ _FORMATS = ("devscripts",)
 
 
 def import_config(argv: list[str]) -> int:
-    """Write the profile that is equivalent to configurations of dev-scripts; report how each variable was handled."""
+    """Write the profile that is equivalent to configurations of dev-scripts; report how each variable was handled.
+
+    argv: after `import`. `Exit.USAGE` when a variable is refused (without `--partial`) or a file cannot be read. The
+    report is on stderr.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab import",
         description="Write the profile for a configuration of dev-scripts. No command in it is run.",
@@ -59,7 +63,10 @@ def import_config(argv: list[str]) -> int:
 
 
 def export_config(argv: list[str]) -> int:
-    """Write the configuration of dev-scripts that is equivalent to a profile; report what it cannot express."""
+    """Write the configuration of dev-scripts that is equivalent to a profile; report what it cannot express.
+
+    argv: after `export`. `Exit.USAGE` for a profile that is not valid and for a file that agentlab has not written.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab export",
         description="Write the configuration of dev-scripts (config_$USER.sh) for a profile.",

@@ -55,7 +55,11 @@ _FEATURES = (
 
 
 def main(argv: list[str]) -> int:
-    """Print every check; fail if one did."""
+    """Print every check; fail if one did.
+
+    argv: after `doctor`. `Exit.FAILED` only for results `failed`, `Exit.USAGE` for an invalid profile; a warning does
+    not count.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab doctor",
         description="Check whether this host can run a lab. A warning does not keep a lab in a sandbox from running.",

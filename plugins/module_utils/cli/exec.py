@@ -18,7 +18,11 @@ from .terminal import say
 
 
 def main(argv: list[str]) -> int:
-    """Exec the command in the sandbox, in the current directory, as the current user."""
+    """Exec the command in the sandbox, in the current directory, as the current user.
+
+    argv: the command follows `--`. Returns only when it cannot be executed: `Exit.FAILED` if there is no sandbox or it
+    belongs to another. Where the hypervisor is not a sandbox, the command runs on this host.
+    """
     own, separator, command = argv, "", []
     if "--" in argv:
         cut = argv.index("--")
@@ -34,7 +38,10 @@ def main(argv: list[str]) -> int:
 
 
 def shell(argv: list[str]) -> int:
-    """Exec a shell in the sandbox."""
+    """Exec a shell in the sandbox.
+
+    It is $SHELL, else /bin/sh, with AGENTLAB_CLUSTER in its environment. Returns only when it cannot be executed.
+    """
     args = _parser("shell", None, "Open a shell inside a cluster's sandbox.").parse_args(argv)
     os.environ["AGENTLAB_CLUSTER"] = args.cluster
     hint = f"entering the sandbox of {args.cluster} (network, libvirt, DNS); leave it with `exit`"

@@ -22,7 +22,11 @@ _NAMED = re.compile(r"(?:to host|resolve hostname) ([^\s:]+)|(\S+@\S+): Permissi
 
 
 def explain(directory: Path) -> None:
-    """Print the failure that the run has recorded, if any, and what to do next; one that was ignored is a warning."""
+    """Print the failure that the run has recorded, if any, and what to do next; one that was ignored is a warning.
+
+    directory: the run directory. Its `logs/failure.json` is JSON with `task`, `host`, `message`, and perhaps `ignored`
+    and `unreachable`.
+    """
     from ..plan import rundir
 
     try:
@@ -43,7 +47,11 @@ def explain(directory: Path) -> None:
 
 
 def unreachable(reason: str, target: str | None) -> str:
-    """Return what to do when ssh does not reach the hypervisor; reason: what ssh printed, target: what it connects to."""
+    """Return what to do when ssh does not reach the hypervisor; reason: what ssh printed, target: what it connects to.
+
+    target: None where it is taken from the message. The text names commands to run, and the field of the profile to
+    correct.
+    """
     if not target:
         named = _NAMED.search(reason)
         target = (named[1] or named[2]) if named else "the hypervisor"

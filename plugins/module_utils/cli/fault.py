@@ -22,7 +22,11 @@ NOW = {name: kind for name, kind in KINDS.items() if not kind.in_plan}
 
 
 def main(argv: list[str]) -> int:
-    """Inject or undo a fault, or list those that were injected."""
+    """Inject or undo a fault, or list those that were injected.
+
+    argv: after `fault`. The kinds are those of `NOW`; others are part of a plan. It runs again as root inside the
+    sandbox.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab fault",
         description="Inject a fault into a running lab, or undo it. Without arguments, list those that were injected.",

@@ -17,7 +17,11 @@ _PACE = 0.5
 
 @contextlib.contextmanager
 def printed(run_dir: Path) -> Iterator[TextIO]:
-    """Print the events that are written in the block, a line each; gives the stream for all other output."""
+    """Print the events that are written in the block, a line each; gives the stream for all other output.
+
+    run_dir: its `logs/events.jsonl` may be missing. Only whole lines are printed, about twice a second, the last ones
+    when the block ends.
+    """
     path, done = run_dir / FILE, threading.Event()
     offset = path.stat().st_size if path.exists() else 0
     thread = threading.Thread(target=_follow, args=(path, offset, done), daemon=True)

@@ -29,7 +29,11 @@ _WHERE = re.compile(r"(?:(?P<name>[a-z]+)|(?P<host>[^=]+):(?P<port>\d{1,5}))(?:=
 
 
 def main(argv: list[str]) -> int:
-    """Print the ports, and relay until Ctrl-C."""
+    """Print the ports, and relay until Ctrl-C.
+
+    argv: after `forward`. For a sandbox it runs again with sudo. While it runs, `forward.json` of the run directory has
+    its ports.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab forward",
         description="Make ports of a cluster's network reachable on 127.0.0.1: its API, its console, the assisted service's page.",
@@ -64,14 +68,20 @@ def main(argv: list[str]) -> int:
 
 
 def known(cluster: Cluster) -> dict[str, Target]:
-    """Return the named targets."""
+    """Return the named targets.
+
+    Their names are `api`, `console` and `service`; hosts and ports are those of the plan's endpoints.
+    """
     endpoints = cluster.plan["endpoints"]
     found = {"api": endpoints["api"], "console": endpoints["console"], "service": endpoints["service"]}
     return {name: Target(name, endpoint["host"], endpoint["port"]) for name, endpoint in found.items()}
 
 
 def ports(cluster: Cluster) -> dict[str, int]:
-    """The ports of a forward that runs for the cluster, by name of their target; empty when none runs."""
+    """The ports of a forward that runs for the cluster, by name of their target; empty when none runs.
+
+    They are local ports. A file that a killed forward left does not count: its process is known by pid and start time.
+    """
     with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
         data = load_json(read_file(cluster.directory / FILE), name=FILE)
         if processes.start_time(int(data["pid"])) == data["start"]:

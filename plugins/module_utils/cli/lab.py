@@ -46,7 +46,10 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Inputs(NamedTuple):
-    """The content of an inventory, and variables with the highest precedence."""
+    """The content of an inventory, and variables with the highest precedence.
+
+    inventory: YAML; variables: for `ansible-playbook -e`, all of them literal, without templates.
+    """
 
     inventory: str
     variables: dict[str, str | bool | dict[str, str]]
@@ -90,7 +93,11 @@ def _parser(verb: str) -> argparse.ArgumentParser:
 
 
 def run(verb: str, argv: list[str]) -> int:
-    """Run the playbook of `verb` and return its exit status; collect diagnostics after a failed installation."""
+    """Run the playbook of `verb` and return its exit status; collect diagnostics after a failed installation.
+
+    verb: of a playbook; argv: its arguments. `Exit.USAGE` for an invalid profile, plan or option, `Exit.INTERRUPTED`
+    after Ctrl-C; otherwise the status of Ansible, negative if a signal ended it.
+    """
     args = _parser(verb).parse_args(argv)
     if getattr(args, "all", False):
         # argparse accepts abbreviations of --cluster, too.
@@ -272,7 +279,11 @@ def _this_host() -> str:
 
 
 def missing_packages() -> list[str]:
-    """Return what the role setup must install here; without Ansible, because usually nothing is missing."""
+    """Return what the role setup must install here; without Ansible, because usually nothing is missing.
+
+    They are names of the distribution's packages, from roles/setup/vars/main.yml. Raises `PackageError`, `ValueError`
+    or `OSError`.
+    """
     path = ROOT / "roles/setup/vars/main.yml"
     table = load_yaml(read_file(path), name=str(path))["agentlab_setup_packages"]
     return missing(table[distribution(table)])

@@ -20,6 +20,7 @@ from .. import signals
 from ..errors import LabError
 from ..redact import Redactor
 from ..report.causes import CONTROLS
+from ..report.page import leases
 from ..report.secrets import of_run
 from ..report.ssh import ssh as ssh_to
 from ..sandbox import faults, services
@@ -39,7 +40,10 @@ _ACCESS = re.compile(r"\[(\d\d/[A-Z][a-z]{2}/\d{4} \d\d:\d\d:\d\d)")
 
 
 class Source(NamedTuple):
-    """Something that has a log: the name that is printed, and the command that prints its last lines, or follows it."""
+    """Something that has a log: the name that is printed, and the command that prints its last lines, or follows it.
+
+    name: a node, `NODE/console` or a service of the lab. The command is complete: run it without a shell.
+    """
 
     name: str
     command: list[str]
@@ -54,7 +58,10 @@ class Line(NamedTuple):
 
 
 def main(argv: list[str]) -> int:
-    """Print the last lines of every log in the order of their times, or follow them all."""
+    """Print the last lines of every log in the order of their times, or follow them all.
+
+    argv: after `logs`. `Exit.FAILED` if no source could be read; others that fail are messages on stderr.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab logs",
         description="Print journals and consoles of the nodes and logs of the lab's services, merged by time. A console's lines "
@@ -91,7 +98,7 @@ def main(argv: list[str]) -> int:
             base = Path(cluster.plan["services"]["directory"])
             found += [
                 Source(name, _tail(cluster, str(base / name / "log"), count, follow=args.follow))
-                for name in (*services.NAMES, faults.NAME)
+                for name in (*services.NAMES, faults.NAME, leases.NAME)
             ]
         secrets = of_run(cluster.directory)
         if args.follow:
@@ -140,6 +147,8 @@ def _time(text: str) -> float | None:
             return datetime.datetime.fromisoformat(found[0].replace(" ", "T")).timestamp()
         if found := _ACCESS.search(start + text[80:160]):
             return datetime.datetime.strptime(found[1], "%d/%b/%Y %H:%M:%S").timestamp()
+        if line := leases.parse(text):
+            return line.at / 1000
     except (ValueError, OverflowError, OSError):
         pass
     return None

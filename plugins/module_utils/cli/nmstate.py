@@ -19,7 +19,11 @@ from .terminal import say
 
 
 def main(argv: list[str]) -> int:
-    """Run `agentlab nmstate gc [-o DIR] FILE...`."""
+    """Run `agentlab nmstate gc [-o DIR] FILE...`.
+
+    Without `-o` it prints `{"NetworkManager": [[name, text], ...]}`, as `nmstatectl gc`. `Exit.FAILED` with a message
+    for a state that is not valid.
+    """
     parser = argparse.ArgumentParser(prog="agentlab nmstate", allow_abbrev=False)
     words = parser.add_subparsers(required=True, metavar="COMMAND")
     gc = words.add_parser("gc", help="print the NetworkManager keyfiles of a network state", allow_abbrev=False)

@@ -17,7 +17,11 @@ TAIL_BYTES = 64 * 1024
 
 
 def ssh(argv: list[str]) -> int:
-    """Exec ssh to a node, as user core with the run's key."""
+    """Exec ssh to a node, as user core with the run's key.
+
+    argv: NODE and options; after `--` the command. Returns only when ssh cannot be executed. The first address of the
+    node is used.
+    """
     own, command = _split(argv)
     parser = _parser("ssh", "NODE [--cluster NAME] [-- COMMAND ...]", "Open a shell on a node, or run a command there.")
     args = parser.parse_args(own)
@@ -71,7 +75,11 @@ def console(argv: list[str]) -> int:
 
 
 def power(argv: list[str]) -> int:
-    """Read or change a node's power state through its BMC."""
+    """Read or change a node's power state through its BMC.
+
+    argv: NODE and an action; it runs again inside the sandbox. `reset` is off, then on. The state that the BMC reports
+    afterwards is printed.
+    """
     parser = _parser("power", None, "Read or change a node's power state through its BMC.")
     parser.add_argument(
         "action",

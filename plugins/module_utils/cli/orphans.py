@@ -18,7 +18,11 @@ RUN = "AGENTLAB_RUN"
 
 
 def mark(run_dir: Path) -> dict[str, str]:
-    """Return the environment of child processes for `run_dir`."""
+    """Return the environment of child processes for `run_dir`.
+
+    run_dir: absolute. The mark has the pid and the start time of this process, so that a reused pid is not mistaken for
+    it.
+    """
     return {RUN: f"{run_dir}:{os.getpid()}:{processes.start_time(os.getpid())}"}
 
 
@@ -41,12 +45,18 @@ def _children() -> Iterator[_Child]:
 
 
 def run_dirs() -> set[str]:
-    """Return the run directories for which a command line of this host runs a playbook now."""
+    """Return the run directories for which a command line of this host runs a playbook now.
+
+    They are found by the mark in the environment of processes; those of other users are visible to root only.
+    """
     return {child.run_dir for child in _children() if processes.runs(child.parent, child.start)}
 
 
 def end(run_dir: Path, *, own: bool = False) -> list[int]:
-    """Kill the processes of runs for `run_dir` whose command line is gone; return their pids. own: also those of this run."""
+    """Kill the processes of runs for `run_dir` whose command line is gone; return their pids. own: also those of this run.
+
+    The result has all pids that were found, also of processes that could not be ended for lack of permission.
+    """
     found = []
     for child in _children():
         alive = processes.runs(child.parent, child.start) and not (own and child.parent == os.getpid())

@@ -46,7 +46,10 @@ def _built(parser: argparse.ArgumentParser, *__: object) -> None:
 
 
 def page() -> str:
-    """Return docs/verbs.md."""
+    """Return docs/verbs.md.
+
+    It is made of the parsers of all verbs, with their exit codes; `ci/generate.py` writes it, and a test compares it.
+    """
     lines = [
         "# Verbs",
         "",

@@ -14,12 +14,18 @@ DEFAULT_PROFILE = "sno_ipv4"
 
 
 def run_dir(cluster: str) -> Path:
-    """Return the run directory of a cluster: `runs/<cluster>` of the checkout, or of `AGENTLAB_RUNS`."""
+    """Return the run directory of a cluster: `runs/<cluster>` of the checkout, or of `AGENTLAB_RUNS`.
+
+    It is absolute, and need not exist. `AGENTLAB_RUNS` may be relative to the current directory.
+    """
     return Path(os.environ.get("AGENTLAB_RUNS") or ROOT / "runs").absolute() / cluster
 
 
 def program() -> str:
-    """Return the command for agentlab in the current directory: a relative path below it, unless that is `/`."""
+    """Return the command for agentlab in the current directory: a relative path below it, unless that is `/`.
+
+    It is quoted for a shell. In messages it is what the user types next.
+    """
     path, here = ROOT / "bin" / "agentlab", Path.cwd()
     return shlex.quote(str(path.relative_to(here) if here != Path("/") and path.is_relative_to(here) else path))
 

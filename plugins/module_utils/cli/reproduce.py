@@ -17,7 +17,11 @@ from .terminal import say
 
 
 def main(argv: list[str]) -> int:
-    """Write a profile, with the faults that the first cause suggests, for what a run of agentlab, of dev-scripts or of openshift-install left."""
+    """Write a profile for what a run of agentlab, dev-scripts or openshift-install left, with the faults that its cause suggests.
+
+    argv: after `reproduce`. `Exit.USAGE` for evidence that cannot be read; `Exit.FAILED` if the profile, which is
+    written all the same, needs corrections. What could not be derived is listed on stderr.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab reproduce",
         description="Write a profile for what a run left, with the faults that its first cause suggests.",

@@ -53,7 +53,10 @@ def main(argv: list[str]) -> int:
 
 
 def after(run_dir: Path, *, interrupted: bool) -> None:
-    """Print where the page of a run is. The playbook writes it at its end, but not when it was interrupted."""
+    """Print where the page of a run is. The playbook writes it at its end, but not when it was interrupted.
+
+    interrupted: then it is written here first. Errors are messages: the status of the verb stays that of its playbook.
+    """
     path = run_dir / page.REPORT / page.PAGE
     try:
         if interrupted and run_dir.is_dir():

@@ -62,7 +62,11 @@ def _remove(directory: Path) -> None:
 
 
 def sweep(parent: Path | None = None) -> None:
-    """Remove this user's directories of runs that were killed, below the directory for temporary files."""
+    """Remove this user's directories of runs that were killed, below the directory for temporary files.
+
+    parent: None for the directory of `tempfile`. A directory that is locked is in use; one without the mark is removed
+    only if it is empty.
+    """
     for directory in (parent or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

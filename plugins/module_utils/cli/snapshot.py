@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -17,14 +16,15 @@ from ..snapshot.manifest import Manifest
 from ..state import owner
 from ..version import VERSION
 from ..vocabulary import Exit
-from .cluster import Cluster, add_cluster, add_output, become, find, print_output
+from .cluster import Cluster, add_cluster, add_output, again_as_root, find, print_output
 from .terminal import say
-
-KEPT = ("CLUSTER", "AGENTLAB_RUNS", "XDG_CACHE_HOME", "PYTHONPATH", "PATH", "HOME")
 
 
 def main(argv: list[str]) -> int:
-    """Run one of the actions."""
+    """Run one of the actions.
+
+    argv: the action and its arguments. All actions run as root: the verb starts itself with sudo.
+    """
     parser = argparse.ArgumentParser(
         prog="agentlab snapshot",
         description="Save and restore the whole lab: memory and disks of its machines, services, leases and the run directory.",
@@ -48,10 +48,7 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     try:
         cluster = find(args.cluster)
-        if os.geteuid():
-            # A sandbox belongs to root. sudo names the user who requests it.
-            kept = [f"{name}={os.environ[name]}" for name in KEPT if name in os.environ]
-            return become(["sudo", "env", *kept, sys.executable, "-m", __package__ or "", "snapshot", *argv])
+        again_as_root(["snapshot", *argv])  # a sandbox belongs to root
         with signals.raised():
             return _ACTIONS[args.action][1](cluster, args)
     except (LabError, ValueError, OSError) as error:
@@ -60,7 +57,10 @@ def main(argv: list[str]) -> int:
 
 
 def of(cluster: Cluster) -> lab.Lab:
-    """Return the lab of a cluster."""
+    """Return the lab of a cluster.
+
+    The caller becomes its owner, and the version of this program is recorded in new snapshots.
+    """
     return lab.Lab(cluster.plan, cluster.directory, owner.caller(cluster.plan, cluster.directory), VERSION)
 
 

@@ -18,7 +18,11 @@ MACHINE_CONFIG = "/apis/machineconfiguration.openshift.io/v1"
 
 
 class ClusterClient:
-    """Client of the API of a kubeconfig. Each call is one request, bounded by `timeout` seconds."""
+    """Client of the API of a kubeconfig. Each call is one request, bounded by `timeout` seconds.
+
+    Raises `ClusterError` for a kubeconfig that cannot be used. Proxies of the environment are ignored. All methods but
+    `find` and `live` raise `ClusterError` when the API does not answer or refuses.
+    """
 
     def __init__(self, kubeconfig: Path, timeout: float = 15) -> None:
         self.kubeconfig = kubeconfig
@@ -41,14 +45,20 @@ class ClusterClient:
             self.session.headers["Authorization"] = token
 
     def get(self, path: str) -> dict[str, Any]:
-        """The decoded object at `path`, ClusterError otherwise."""
+        """The decoded object at `path`, ClusterError otherwise.
+
+        path: of the API, such as `/api/v1/nodes`. Also raises `ClusterError` for an object that does not exist (404).
+        """
         found = self.find(path)
         if found is None:
             raise ClusterError(f"GET {self.server}{path}: not found")
         return found
 
     def find(self, path: str) -> dict[str, Any] | None:
-        """As `get`, but None when there is no such object."""
+        """As `get`, but None when there is no such object.
+
+        Raises `ClusterError` for every other error, also of the network, with the URL.
+        """
         try:
             with self.session.get(self.server + path, timeout=self.timeout, stream=True) as answer:
                 if answer.status_code == 404:
@@ -60,7 +70,10 @@ class ClusterClient:
             raise ClusterError(f"GET {self.server}{path}: {error}") from error
 
     def live(self) -> bool:
-        """Return whether the API answers at all."""
+        """Return whether the API answers at all.
+
+        That is a successful GET of `/version`; refusals, time limits and errors of the server are all False.
+        """
         try:
             self.get("/version")
         except ClusterError:
@@ -68,7 +81,10 @@ class ClusterClient:
         return True
 
     def bootstrap_status(self) -> str | None:
-        """`status` of ConfigMap kube-system/bootstrap; "complete" when the bootstrap is."""
+        """`status` of ConfigMap kube-system/bootstrap; "complete" when the bootstrap is.
+
+        cluster-bootstrap writes it. None when there is no ConfigMap, or no status in it.
+        """
         return ((self.find("/api/v1/namespaces/kube-system/configmaps/bootstrap") or {}).get("data") or {}).get(
             "status"
         )
@@ -83,7 +99,10 @@ class ClusterClient:
         return self.get(f"{CONFIG}/clusteroperators")["items"]
 
     def pods(self, namespace: str | None = None) -> list[dict[str, Any]]:
-        """Pods of a namespace, or all."""
+        """Pods of a namespace, or all.
+
+        namespace: its name, None for all namespaces. The items of the API, each with metadata and status.
+        """
         return self.get(f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods")["items"]
 
     def controller_job(self) -> dict[str, Any] | None:
@@ -91,7 +110,11 @@ class ClusterClient:
         return self.find(f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/{CONTROLLER}")
 
     def ingress_ca(self) -> str | None:
-        """CA bundle of the default router, PEM; None when its ConfigMap does not exist."""
+        """CA bundle of the default router, PEM; None when its ConfigMap does not exist.
+
+        It is `ca-bundle.crt` of ConfigMap openshift-config-managed/default-ingress-cert; empty when the ConfigMap lacks
+        it.
+        """
         found = self.find("/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert")
         return None if found is None else str((found.get("data") or {}).get("ca-bundle.crt") or "")
 
@@ -100,7 +123,11 @@ class ClusterClient:
         return self.find("/apis/route.openshift.io/v1/namespaces/openshift-console/routes/console")
 
     def rendered_config(self, pool: str) -> dict[str, Any]:
-        """The MachineConfig that the nodes of a MachineConfigPool get."""
+        """The MachineConfig that the nodes of a MachineConfigPool get.
+
+        pool: its name, such as `master`. The configuration that nodes have is preferred to the one that they are to
+        get. Raises `ClusterError`, also for a pool without any.
+        """
         found = self.get(f"{MACHINE_CONFIG}/machineconfigpools/{pool}")
         names = [((found.get(part) or {}).get("configuration") or {}).get("name") for part in ("status", "spec")]
         name = names[0] or names[1]
@@ -110,12 +137,19 @@ class ClusterClient:
 
 
 def conditions(thing: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Conditions of an object's status, by type."""
+    """Conditions of an object's status, by type.
+
+    thing: an object of the API. Each condition has `type`, `status` ("True", "False" or "Unknown"), `reason` and
+    `message`.
+    """
     return {c["type"]: c for c in (thing.get("status") or {}).get("conditions") or []}
 
 
 def admitted_url(route: dict[str, Any]) -> str | None:
-    """Return the URL of a route on the first router that admitted it; None while none has."""
+    """Return the URL of a route on the first router that admitted it; None while none has.
+
+    route: an object of route.openshift.io. The scheme is https if the route has TLS; path and port are left out.
+    """
     scheme = "http" if (route.get("spec") or {}).get("tls") is None else "https"
     for ingress in (route.get("status") or {}).get("ingress") or []:
         if any(c.get("type") == "Admitted" and c.get("status") == "True" for c in ingress.get("conditions") or []):
@@ -124,10 +158,16 @@ def admitted_url(route: dict[str, Any]) -> str | None:
 
 
 def is_false(thing: dict[str, Any], kind: str) -> bool:
-    """Return whether condition `kind` of an object is False; a missing one is not."""
+    """Return whether condition `kind` of an object is False; a missing one is not.
+
+    kind: the condition's type, such as `Available`. A condition that is Unknown is not False either.
+    """
     return conditions(thing).get(kind, {}).get("status") == "False"
 
 
 def is_true(thing: dict[str, Any], kind: str) -> bool:
-    """Return whether condition `kind` of an object is True."""
+    """Return whether condition `kind` of an object is True.
+
+    kind: the condition's type, such as `Ready`. A missing condition, or one that is Unknown, is not True.
+    """
     return conditions(thing).get(kind, {}).get("status") == "True"

@@ -20,7 +20,10 @@ _NO_PARTNER = "00:00:00:00:00:00"
 
 
 class Seen(NamedTuple):
-    """What a node has: links by name, and routes. problem: why that is not known."""
+    """What a node has: links by name, and routes. problem: why that is not known.
+
+    links: kernel name -> entry of `ip -json -details link show`; routes: of `ip -json route show`, IPv4 and IPv6.
+    """
 
     links: Mapping[str, Mapping[str, Any]]
     routes: list[Mapping[str, Any]]
@@ -28,7 +31,10 @@ class Seen(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """subject: what was checked; expected and found, as messages."""
+    """subject: what was checked; expected and found, as messages.
+
+    Both texts have the same form, so that equal texts mean that it is as planned.
+    """
 
     subject: str
     expected: str
@@ -48,7 +54,11 @@ def asked(plan: Plan) -> bool:
 
 
 def look(plan: Plan, node: Node, ask: Ask) -> Seen:
-    """Return what a node has."""
+    """Return what a node has.
+
+    ask: runs `COMMAND` on the node by its first address in the machine network. An error of it, or output of another
+    form, is `problem`.
+    """
     address = in_network(node, plan["networks"][0]["name"])["addresses"][0]["ip"]
     try:
         links, *routes = (
@@ -61,7 +71,10 @@ def look(plan: Plan, node: Node, ask: Ask) -> Seen:
 
 
 def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
-    """Yield bonds, VLANs, MTUs, static routes and default gateways of a node, and what is planned."""
+    """Yield bonds, VLANs, MTUs, static routes and default gateways of a node, and what is planned.
+
+    seen: of `look`, without a problem. The kernel may have named a NIC otherwise: NICs are known by their MACs.
+    """
     macs = {nic["name"]: nic["mac"] for nic in node["nics"]}
     names = _real_names(node, seen)
     for link in node.get("links") or []:

@@ -11,7 +11,10 @@ STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
 
 
 def name(pod: Mapping[str, Any]) -> str:
-    """Return `namespace/name`."""
+    """Return `namespace/name`.
+
+    pod: an object of the API; without a namespace the text begins with the slash.
+    """
     return f"{pod['metadata'].get('namespace', '')}/{pod['metadata']['name']}"
 
 
@@ -32,7 +35,11 @@ def trouble(pod: Mapping[str, Any]) -> str:
 
 
 def broken(pod: Mapping[str, Any]) -> str:
-    """Return how a container of a pod fails: it exited with an error, or cannot be started; empty if none does."""
+    """Return how a container of a pod fails: it exited with an error, or cannot be started; empty if none does.
+
+    pod: an object of the API; init containers are first. A container that waits for its image or its volumes is not
+    broken.
+    """
     status = pod.get("status") or {}
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     return next((said for container in containers if (said := _container(container))), "")
@@ -57,7 +64,10 @@ def _message(ended: Mapping[str, Any]) -> str:
 
 
 def incomplete(job: Mapping[str, Any] | None, pods: Iterable[Mapping[str, Any]]) -> str:
-    """Return why the controller's Job has not completed, empty when it has; `pods` are those of its namespace."""
+    """Return why the controller's Job has not completed, empty when it has; `pods` are those of its namespace.
+
+    job: None when it does not exist. A pod that has succeeded is enough: the Job may have been removed by then.
+    """
     own = [
         pod
         for pod in pods

@@ -14,7 +14,8 @@ from ..addresses import socket_family
 from ..plan import faults
 from ..plan.machines import Node, in_network
 from ..plan.model import Plan
-from . import links
+from ..plan.topologies import TOPOLOGIES
+from . import fencing, links
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
@@ -26,7 +27,11 @@ ROLE_LABELS = {
 
 
 class Check(NamedTuple):
-    """name: what was checked; ok: its result; found: what was observed, as a message."""
+    """name: what was checked; ok: its result; found: what was observed, as a message.
+
+    name: such as `master nodes` or `DNS api.ostest.test.metalkube.org`. Its text is for users; no program may depend on
+    it.
+    """
 
     name: str
     ok: bool
@@ -65,6 +70,8 @@ def validate(
             checks.append(Check(title, False, str(error)))
     if plan and ask and links.asked(plan):
         checks += _links(plan, ask)
+    if plan and ask and TOPOLOGIES[plan["cluster"]["topology"]].fencing:
+        checks += map(_planned, fencing.findings(plan, ask))
     return [*checks, *(_access(plan) if plan else ())]
 
 
@@ -78,8 +85,12 @@ def _links(plan: Plan, ask: links.Ask) -> Iterable[Check]:
             yield Check(f"network of {node['name']}", False, there.problem)
             continue
         for finding in links.findings(plan, node, there):
-            planned = "" if finding.ok else f"; planned: {finding.expected}"
-            yield Check(f"{finding.subject} of {node['name']}", finding.ok, f"{finding.found}{planned}")
+            yield _planned(finding._replace(subject=f"{finding.subject} of {node['name']}"))
+
+
+def _planned(finding: links.Finding) -> Check:
+    planned = "" if finding.ok else f"; planned: {finding.expected}"
+    return Check(finding.subject, finding.ok, f"{finding.found}{planned}")
 
 
 def _access(plan: Plan) -> list[Check]:
@@ -205,6 +216,9 @@ def _connects(address: str, port: int) -> str:
 
 
 def table(checks: list[Check]) -> str:
-    """Return the checks as a table."""
+    """Return the checks as a table.
+
+    A line for each: result, name, what was found, aligned. There must be at least one check.
+    """
     width = max(len(check.name) for check in checks)
     return "\n".join(f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.found}" for check in checks)

@@ -40,13 +40,20 @@ Say = Callable[[str, str], None]
 
 
 class InstallFailed(Exception):
-    """The cluster did not initialize."""
+    """The cluster did not initialize.
+
+    The texts are those of `openshift-install agent wait-for install-complete`; `exit_code` is what the program ends
+    with.
+    """
 
     exit_code = Exit.INSTALL
 
 
 class Unstable(InstallFailed):
-    """Cluster operators did not settle."""
+    """Cluster operators did not settle.
+
+    The message lists those that did not stop progressing for `STABLE_FOR` seconds within `STABLE_LIMIT`.
+    """
 
     exit_code = Exit.OPERATORS
 
@@ -73,7 +80,10 @@ class InstallWatcher:
     _told: str | None = field(default=None, init=False)
 
     def run(self) -> str | None:
-        """The console's URL (None: the cluster has none); InstallFailed or Unstable otherwise."""
+        """Return the console's URL (None: the cluster has none); InstallFailed or Unstable otherwise.
+
+        The router's CA is added to the kubeconfig of `kube` on the way.
+        """
         self._initialized()
         self._trust_router()
         self._stable()
@@ -247,7 +257,11 @@ class InstallWatcher:
 
 
 def settled(operator: dict[str, Any], now: float) -> bool:
-    """Return whether an operator has not been progressing for longer than STABLE_FOR seconds before `now` (epoch)."""
+    """Return whether an operator has not been progressing for longer than STABLE_FOR seconds before `now` (epoch).
+
+    operator: of the API. Without a condition Progressing, or without the time of its last transition, the answer is
+    False.
+    """
     progressing = conditions(operator).get("Progressing") or {}
     if progressing.get("status") != "False":
         return False
@@ -280,7 +294,11 @@ def operator_report(operators: list[dict[str, Any]]) -> list[Message]:
 
 
 def add_router_ca(kubeconfig: Path, bundle: str) -> bool:
-    """Prepend the router's CA to the CA data of every cluster of a kubeconfig; return False if it is there already."""
+    """Prepend the router's CA to the CA data of every cluster of a kubeconfig; return False if it is there already.
+
+    bundle: PEM. Raises `OSError`, and `ValueError`, `KeyError` or `TypeError` for a file that is not a kubeconfig with
+    embedded CA data.
+    """
     text = kubeconfig.read_text()
     config = load_yaml(text, name=str(kubeconfig))
     for cluster in (entry["cluster"] for entry in config["clusters"]):
@@ -295,7 +313,10 @@ def add_router_ca(kubeconfig: Path, bundle: str) -> bool:
 
 
 def go_duration(seconds: float) -> str:
-    """Return seconds in Go's format: 40m0s, 1h0m0s."""
+    """Return seconds in Go's format: 40m0s, 1h0m0s.
+
+    seconds: fractions are dropped; hours and minutes appear only when there are any.
+    """
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{rest}s"
@@ -306,5 +327,8 @@ def _clock(epoch: float) -> str:
 
 
 def api_host(server: str) -> str:
-    """Host name in the URL of an API server."""
+    """Host name in the URL of an API server.
+
+    server: a URL with a scheme, as in a kubeconfig; an IPv6 address is returned without brackets.
+    """
     return urlsplit(server).hostname or server

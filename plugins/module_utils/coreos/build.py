@@ -94,7 +94,7 @@ def rebuild(
         raise CoreosError(f"{source}: cannot be rebuilt: {error}") from None
 
 
-def _exists(iso: Any, **path: str) -> bool:
+def _exists(iso: pycdlib.PyCdlib, **path: str) -> bool:
     try:
         iso.get_record(**path)
     except pycdlib.pycdlibexception.PyCdlibInvalidInput:
@@ -102,7 +102,7 @@ def _exists(iso: Any, **path: str) -> bool:
     return True
 
 
-def _stored(iso: Any, path: str) -> str:
+def _stored(iso: pycdlib.PyCdlib, path: str) -> str:
     candidates = (f"/{path};1", f"/{path}.;1", f"/{path}")
     return next((c for c in candidates if _exists(iso, iso_path=c)), candidates[0])
 

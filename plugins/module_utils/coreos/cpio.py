@@ -35,14 +35,21 @@ DEFAULT_LIMIT = 64 << 20
 
 
 class Readable(Protocol):
-    """What an archive is read from, from its begin to its end."""
+    """What an archive is read from, from its begin to its end.
+
+    Any binary file, `io.BytesIO`, or an object whose `read` returns at most `size` bytes, and none at the end.
+    """
 
     def read(self, size: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One member of an archive: its name as stored, `st_mode`, size in bytes and ownership."""
+    """One member of an archive: its name as stored, `st_mode`, size in bytes and ownership.
+
+    `mtime` is in seconds since 1970. A name that is not UTF-8 has surrogates, so that it can be written again as it
+    was.
+    """
 
     name: str
     mode: int
@@ -58,7 +65,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class File:
-    """A regular file to be written: contents and permission bits."""
+    """A regular file to be written: contents and permission bits.
+
+    The default mode, 0600, is that of files with secrets. `archive` adds the type of the file.
+    """
 
     data: bytes
     mode: int = 0o600
@@ -267,7 +277,11 @@ def read_files(
 
 
 def header(name: str, *, mode: int, size: int, nlink: int = 1, inode: int = 0) -> bytes:
-    """Return header and name of one member, owned by root and without times, padded: its `size` bytes come next, then `padding`."""
+    """Return header and name of one member, owned by root and without times, padded: its `size` bytes come next, then `padding`.
+
+    Surrogates in `name` are stored as the bytes that they represent; `mode` is a full `st_mode`, type included. Format
+    newc (magic 070701).
+    """
     encoded = name.encode("utf-8", "surrogateescape") + b"\0"
     fields = (inode, mode, 0, 0, nlink, 0, size, 0, 0, 0, 0, len(encoded), 0)
     return padded(b"070701" + b"".join(b"%08X" % field for field in fields) + encoded)
@@ -310,20 +324,33 @@ _WRITERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def compress(data: bytes, method: str = "gzip") -> bytes:
-    """Compress an archive with `gzip`, `xz` (in the kernel's variant) or `none`; the same bytes for the same input."""
+    """Compress an archive with `gzip`, `xz` (in the kernel's variant) or `none`; the same bytes for the same input.
+
+    `xz` has a CRC32 checksum and a dictionary of at most 8 MiB, which the kernel's decoder accepts. Another method is a
+    KeyError.
+    """
     return _WRITERS[method](data)
 
 
 def padding(size: int) -> bytes:
-    """Return the zeros that fill `size` bytes up to a multiple of four."""
+    """Return the zeros that fill `size` bytes up to a multiple of four.
+
+    newc pads names and contents so.
+    """
     return bytes(-size % 4)
 
 
 def padded(data: bytes) -> bytes:
-    """Return `data` filled up with zeros to a multiple of four, so that another archive may follow."""
+    """Return `data` filled up with zeros to a multiple of four, so that another archive may follow.
+
+    Contents of members, headers with names, and archives of an initramfs all have this alignment.
+    """
     return data + padding(len(data))
 
 
 def join(archives: Iterable[bytes]) -> bytes:
-    """Return one initramfs of several archives."""
+    """Return one initramfs of several archives.
+
+    Each is padded to four bytes. They may be compressed in different ways; of files with one name the last counts.
+    """
     return b"".join(padded(part) for part in archives)

@@ -204,7 +204,7 @@ def keyfiles(paths: Sequence[str]) -> dict[str, bytes]:
     return found
 
 
-def _network(given: Customization, features: Mapping[str, Any]) -> dict[str, bytes]:
+def _network(given: Customization, features: Mapping[str, object]) -> dict[str, bytes]:
     if (given.network_keyfile or given.network_nmstate) and not features.get("live-initrd-network"):
         raise CoreosError("This OS image does not support customizing network settings.")
     from ..nmstate import (  # imported late: commands that only inspect an image do not need it

@@ -9,7 +9,11 @@ from ..errors import AgentlabError
 
 
 class CoreosError(AgentlabError, RuntimeError):
-    """An image, archive or argument cannot be used."""
+    """An image, archive or argument cannot be used.
+
+    An image, a config or an argument that cannot be used; the message is one for users, as coreos-installer words it
+    where that has one.
+    """
 
 
 @contextmanager

@@ -24,7 +24,10 @@ _CANNOT_COPY = {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno
 
 @dataclass(frozen=True)
 class Piece:
-    """`length` bytes at `offset`: the bytes of the old file from `origin`, or `data` filled up with zeros."""
+    """`length` bytes at `offset`: the bytes of the old file from `origin`, or `data` filled up with zeros.
+
+    `data` may be shorter than `length`, never longer. Offsets and lengths are in bytes.
+    """
 
     offset: int
     length: int
@@ -42,7 +45,10 @@ class Piece:
 
 @dataclass
 class Edits:
-    """Pieces that do not overlap, and the size that the file has afterwards."""
+    """Pieces that do not overlap, and the size that the file has afterwards.
+
+    False when there are no pieces. A size smaller than the old one cuts the file.
+    """
 
     size: int
     pieces: list[Piece] = field(default_factory=list)
@@ -52,7 +58,10 @@ class Edits:
 
 
 def pread(fd: int, length: int, offset: int) -> bytes:
-    """Read exactly `length` bytes at `offset`; raise `CoreosError` when the file ends before."""
+    """Read exactly `length` bytes at `offset`; raise `CoreosError` when the file ends before.
+
+    An error of the operating system is a `CoreosError` too, as is an offset that no file can have.
+    """
     parts: list[bytes] = []
     while length:
         try:
@@ -68,7 +77,10 @@ def pread(fd: int, length: int, offset: int) -> bytes:
 
 
 def blocks(fd: int, offset: int, length: int) -> Iterator[bytes]:
-    """Yield `length` bytes from `offset` in blocks of at most 1 MiB."""
+    """Yield `length` bytes from `offset` in blocks of at most 1 MiB.
+
+    Raises `CoreosError` when the file ends before.
+    """
     while length:
         data = pread(fd, min(length, _BLOCK), offset)
         yield data
@@ -149,7 +161,11 @@ def write_in_place(path: str | os.PathLike[str], edits: Edits) -> None:
 
 
 def write_stream(fd: int, edits: Edits, out: BinaryIO) -> None:
-    """Write the changed file to a pipe."""
+    """Write the changed file to a pipe.
+
+    `fd` is the unchanged file, open for reading; `out` need not be seekable. Raises `CoreosError` for pieces that
+    overlap.
+    """
     old_size = file_size(fd)
     position = 0
 
@@ -186,7 +202,11 @@ def _segments(fd: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def copy_range(source: int, target: int, offset: int, length: int, to: int) -> None:
-    """Copy bytes between files, in the kernel where it can."""
+    """Copy bytes between files, in the kernel where it can.
+
+    `offset` is in `source`, `to` in `target`; all are in bytes. Between file systems that the kernel cannot copy
+    between, it reads and writes.
+    """
     while length:
         try:
             done = os.copy_file_range(source, target, min(length, 1 << 30), offset, to)
@@ -203,7 +223,10 @@ def copy_range(source: int, target: int, offset: int, length: int, to: int) -> N
 
 
 def clone(source: int, target: int, size: int) -> None:
-    """Make `target`, an empty file, a copy of `source`: shared blocks, or a copy in the kernel that keeps holes."""
+    """Make `target`, an empty file, a copy of `source`: shared blocks, or a copy in the kernel that keeps holes.
+
+    `size` is that of `source` in bytes. Reflinks (FICLONE) need a file system that has them, such as XFS or Btrfs.
+    """
     try:
         fcntl.ioctl(target, _FICLONE, source)
         return
@@ -216,7 +239,10 @@ def clone(source: int, target: int, size: int) -> None:
 
 @contextmanager
 def new_file(path: str | os.PathLike[str], overwrite: bool = False, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """As `files.new_file`, but an existing `path` is a `CoreosError`."""
+    """As `files.new_file`, but an existing `path` is a `CoreosError`.
+
+    The file has its name only when the block ends without an exception. `mode` is its mode.
+    """
     try:
         with files.new_file(path, overwrite=overwrite, mode=mode) as file:
             yield file
@@ -232,7 +258,11 @@ def write_new(
     mode: int = 0o600,
     owner: tuple[int, int] | None = None,
 ) -> None:
-    """Write the changed file to `path`, which appears whole or not at all. owner: user and group that it is to have, if possible."""
+    """Write the changed file to `path`, which appears whole or not at all. owner: user and group that it is to have, if possible.
+
+    `fd` is the unchanged file. Raises `CoreosError` when `path` exists without `overwrite`, and `OSError` with the
+    needed size when the disk is full.
+    """
     with new_file(path, overwrite, mode) as out:
         if owner is not None:
             with suppress(PermissionError):
@@ -249,7 +279,10 @@ def write_new(
 
 
 def file_size(fd: int) -> int:
-    """Return the size of a file or block device."""
+    """Return the size of a file or block device.
+
+    In bytes. `st_size` of a block device is 0, so its end is looked for.
+    """
     status = os.fstat(fd)
     if stat.S_ISBLK(status.st_mode):
         return os.lseek(fd, 0, os.SEEK_END)

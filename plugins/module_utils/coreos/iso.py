@@ -40,7 +40,10 @@ _MAGIC = b"coreiso+"
 
 @dataclass(frozen=True)
 class Area:
-    """The embed area: where it is in the image, and the file that it is, or is in (None: named by the header only)."""
+    """The embed area: where it is in the image, and the file that it is, or is in (None: named by the header only).
+
+    `offset` and `length` are in bytes. The area itself is an initramfs, or zeros.
+    """
 
     offset: int
     length: int
@@ -48,12 +51,18 @@ class Area:
 
     @property
     def growable(self) -> bool:
-        """Return whether the area is a separate file, which can be moved."""
+        """Return whether the area is a separate file, which can be moved.
+
+        An area that is a part of a file, or that only the old header names, has what follows it in its way.
+        """
         return self.file is not None and (self.file.offset, self.file.size) == (self.offset, self.length)
 
 
 def embed_header(offset: int, length: int) -> bytes:
-    """Return the header at `HEADER_AT` that names an embed area."""
+    """Return the header at `HEADER_AT` that names an embed area.
+
+    Format `<8sQQ`: magic `coreiso+`, offset, length, as coreos-installer wrote it until 2022-02.
+    """
     return _HEADER.pack(_MAGIC, offset, length)
 
 
@@ -114,7 +123,11 @@ class LiveIso:
 
     @property
     def features(self) -> dict[str, Any]:
-        """What the image claims to support (`coreos/features.json`, since 2021-12); empty for older ones."""
+        """What the image claims to support (`coreos/features.json`, since 2021-12); empty for older ones.
+
+        Keys are those of coreos-installer, such as `live-initrd-network`. Raises `CoreosError` when the file is not a
+        JSON object.
+        """
         try:
             return kargs.json_object(self.fs.read(_FEATURES_PATH), _FEATURES_PATH)
         except NotFound:
@@ -122,7 +135,10 @@ class LiveIso:
 
     @property
     def ignition(self) -> bytes | None:
-        """The embedded Ignition config, None for no config."""
+        """The embedded Ignition config, None for no config.
+
+        The text is as it is stored, not checked. Setting it changes nothing in the image before `save`.
+        """
         return self.files.get(IGNITION_PATH)
 
     @ignition.setter
@@ -134,7 +150,10 @@ class LiveIso:
 
     @property
     def network(self) -> dict[str, bytes]:
-        """The embedded NetworkManager keyfiles by file name."""
+        """The embedded NetworkManager keyfiles by file name.
+
+        Setting it replaces all of them. Raises `CoreosError` for an image that does not support them.
+        """
         found = {
             name.removeprefix(NETWORK_DIR): data for name, data in self.files.items() if name.startswith(NETWORK_DIR)
         }
@@ -148,31 +167,48 @@ class LiveIso:
         self.files |= {NETWORK_DIR + name: data for name, data in keyfiles.items()}
 
     def edit_kargs(self, append: Iterable[str] = (), delete: Iterable[str] = (), replace: Iterable[str] = ()) -> None:
-        """Change the kernel arguments; see `kargs.edit`."""
+        """Change the kernel arguments; see `kargs.edit`.
+
+        Changes add up until they are saved. Raises `CoreosError` for an image without areas for arguments, or when they
+        do not fit.
+        """
         present = kargs.required(self.kargs)
         text = present.current if self.kargs_text is None else self.kargs_text
         self.kargs_text = kargs.edit(text, append, delete, replace)
         present.pieces(self.kargs_text)
 
     def reset_kargs(self) -> None:
-        """Go back to the default kernel arguments."""
+        """Go back to the default kernel arguments.
+
+        The default is that of the image's build. Raises `CoreosError` for an image without areas for arguments.
+        """
         self.kargs_text = kargs.required(self.kargs).default
 
     def reset(self) -> None:
-        """Empty the embed area, and go back to the default arguments where there are any."""
+        """Empty the embed area, and go back to the default arguments where there are any.
+
+        What is in the area but is neither a config nor network settings goes too. Nothing is written before `save`.
+        """
         self.files = {}
         if self.kargs:
             self.reset_kargs()
 
     @property
     def customized(self) -> bool:
-        """Return whether the image has a config, network settings or changed arguments."""
+        """Return whether the image has a config, network settings or changed arguments.
+
+        As the image is in memory: changes of config and network that are not saved count, those of the arguments do
+        not.
+        """
         return bool(self.ignition is not None or self.network) or bool(
             self.kargs and self.kargs.current != self.kargs.default
         )
 
     def append_to_initrd(self, archive: bytes, path: str = INITRD_PATH) -> None:
-        """Append an archive to an initramfs inside the image, moving it to the end of the image."""
+        """Append an archive to an initramfs inside the image, moving it to the end of the image.
+
+        `archive` is a cpio archive, plain or compressed; it is padded here. `path` is the initramfs in the image.
+        """
         self._appended.append((self.fs.find_file(path), cpio.padded(archive)))
 
     def edits(self, compression: str = "gzip", grow: bool = False) -> Edits:
@@ -238,7 +274,10 @@ class LiveIso:
         return pieces
 
     def save(self, compression: str = "gzip", grow: bool = False) -> bool:
-        """Put the changed image in the place of the old one; return whether there were any changes."""
+        """Put the changed image in the place of the old one; return whether there were any changes.
+
+        `compression` and `grow` as in `edits`. Raises `CoreosError` when a config does not fit.
+        """
         edits = self.edits(compression, grow)
         if edits:
             image.write_over(self.path, edits)
@@ -252,15 +291,25 @@ class LiveIso:
         overwrite: bool = False,
         mode: int = 0o600,
     ) -> None:
-        """Write the changed image to a new file, atomically."""
+        """Write the changed image to a new file, atomically.
+
+        `mode` is the new file's mode. Raises `CoreosError` when `path` exists, unless `overwrite`. The open image stays
+        as it was.
+        """
         image.write_new(self.fd, self.edits(compression, grow), path, overwrite, mode)
 
     def stream(self, out: BinaryIO, compression: str = "gzip", grow: bool = False) -> None:
-        """Write the changed image to a pipe."""
+        """Write the changed image to a pipe.
+
+        `out` need not be seekable. The open image stays as it was.
+        """
         image.write_stream(self.fd, self.edits(compression, grow), out)
 
     def header(self) -> dict[str, int]:
-        """Return what `dev show iso --ignition` prints."""
+        """Return what `dev show iso --ignition` prints.
+
+        Offset and length of the embed area in the image, in bytes.
+        """
         return {"offset": self.area.offset, "length": self.area.length}
 
 

@@ -48,7 +48,10 @@ class Record:
         return self.offset + self.size
 
     def answers_to(self, name: str) -> bool:
-        """Return whether a path component matches this record: its long name, its plain one, or its 8.3 form."""
+        """Return whether a path component matches this record: its long name, its plain one, or its 8.3 form.
+
+        Only the long name is compared by case, so that an exact match can be preferred to a similar one.
+        """
         upper = name.upper()
         stem, dot, extension = upper.rpartition(".")
         short = f"{stem[:8]}.{extension[:3]}" if dot else upper[:8]
@@ -173,11 +176,17 @@ class Iso9660:
         return records
 
     def entries(self, directory: Record) -> list[Record]:
-        """Return the entries of a directory, without `.` and `..`."""
+        """Return the entries of a directory, without `.` and `..`.
+
+        In the order of the image; a file of several extents is one entry. Raises `CoreosError` for a damaged directory.
+        """
         return self._list(directory, "ascii")
 
     def find(self, path: str) -> Record:
-        """Return what `path` names, by long or plain names, whatever their case; raise `NotFound` otherwise."""
+        """Return what `path` names, by long or plain names, whatever their case; raise `NotFound` otherwise.
+
+        `path` is relative to the root, with slashes; an exact match wins over a similar one.
+        """
         record = self.root
         for part in path.strip("/").split("/"):
             if not record.is_dir:
@@ -192,7 +201,10 @@ class Iso9660:
         return record
 
     def find_file(self, path: str) -> Record:
-        """Return the regular file `path`, whose extent is inside the image."""
+        """Return the regular file `path`, whose extent is inside the image.
+
+        Raises `NotFound` when there is none, and `CoreosError` for a directory, or an extent outside of the image.
+        """
         record = self.find(path)
         if record.is_dir:
             raise CoreosError(f"{path} is a directory")
@@ -227,19 +239,30 @@ class Iso9660:
                 stack.append((depth + 1, path + "/", iter(self._list(record, coding))))
 
     def read(self, path: str, limit: int = 1 << 20) -> bytes:
-        """Return the contents of a small file; raise `CoreosError` when it is larger than `limit`."""
+        """Return the contents of a small file; raise `CoreosError` when it is larger than `limit`.
+
+        `limit` is in bytes, 1 MiB unless given. Raises `NotFound` when there is no such file.
+        """
         record = self.find_file(path)
         if record.size > limit:
             raise CoreosError(f"{path} has {record.size} bytes; at most {limit} are expected")
         return pread(self.fd, record.size, record.offset)
 
     def extract(self, record: Record, path: str | os.PathLike[str], mode: int = 0o644, overwrite: bool = False) -> None:
-        """Copy the contents of a file to a new file outside; raise `CoreosError` when that exists."""
+        """Copy the contents of a file to a new file outside; raise `CoreosError` when that exists.
+
+        `mode` is the new file's mode; with `overwrite` it replaces an existing one. The file appears whole or not at
+        all.
+        """
         with new_file(path, overwrite, mode) as out:
             copy_range(self.fd, out.fileno(), record.offset, record.size, 0)
 
     def moved(self, record: Record, sector: int, size: int) -> list[Piece]:
-        """Return the changes that set another extent of `record`, in every tree."""
+        """Return the changes that set another extent of `record`, in every tree.
+
+        `sector` is where it begins, in sectors of 2048 bytes, `size` in bytes. Trees are those of ISO 9660 and Joliet.
+        The contents are not copied.
+        """
         extent = (
             struct.pack("<I", sector) + struct.pack(">I", sector) + struct.pack("<I", size) + struct.pack(">I", size)
         )
@@ -251,7 +274,10 @@ class Iso9660:
         ]
 
     def resized(self, size: int) -> list[Piece]:
-        """Return the changes that let the volume, and the partition of a hybrid image, end at `size` bytes."""
+        """Return the changes that let the volume, and the partition of a hybrid image, end at `size` bytes.
+
+        Rounded up to sectors of 2048 bytes. Space behind the volume's old end must be written by the caller.
+        """
         sectors = -(-size // SECTOR)
         both = struct.pack("<I", sectors) + struct.pack(">I", sectors)
         pieces = [Piece.of(at + 80, both) for at, *__ in self._volumes]
@@ -267,7 +293,10 @@ def _text(raw: bytes) -> str:
 
 
 def open_image(path: str | os.PathLike[str]) -> int:
-    """Open `path` for reading; raise `CoreosError` when that fails."""
+    """Open `path` for reading; raise `CoreosError` when that fails.
+
+    A pipe or a directory is refused, too. The caller closes the descriptor.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # do not block on a pipe
     except OSError as error:

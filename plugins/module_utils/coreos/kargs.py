@@ -28,7 +28,10 @@ _MISSING = "No karg embed areas found; old or corrupted CoreOS ISO image."
 
 @dataclass(frozen=True)
 class KargsArea:
-    """One place of the arguments: `offset` in the image, fill character and end-of-text character if not `#`, newline."""
+    """One place of the arguments: `offset` in the image, fill character and end-of-text character if not `#`, newline.
+
+    None means the default, which `header` leaves out. All areas of an image have one length, `Kargs.length`.
+    """
 
     offset: int
     pad: str | None = None
@@ -48,7 +51,10 @@ class KargsArea:
 
 @dataclass(frozen=True)
 class Kargs:
-    """Arguments of an image: length of the areas, default and current arguments, and the areas."""
+    """Arguments of an image: length of the areas, default and current arguments, and the areas.
+
+    `length` is in bytes and includes the character that ends the text. `current` is the same in all areas.
+    """
 
     length: int
     default: str
@@ -56,7 +62,10 @@ class Kargs:
     current: str
 
     def pieces(self, text: str) -> list[Piece]:
-        """Return the changes that make `text` the arguments; raise `CoreosError` when it does not fit."""
+        """Return the changes that make `text` the arguments; raise `CoreosError` when it does not fit.
+
+        The text must be shorter than the area by at least a byte, for the character that ends it.
+        """
         text = text.strip()
         used = len(text.encode())
         if used >= self.length:
@@ -64,7 +73,10 @@ class Kargs:
         return [Piece.of(area.offset, area.format(text, self.length)) for area in self.areas]
 
     def header(self) -> dict[str, Any]:
-        """Return what `dev show iso --kargs` prints."""
+        """Return what `dev show iso --kargs` prints.
+
+        Offsets and lengths are in bytes; `pad` and `end` are there only where the image names them.
+        """
         places = [
             {"offset": a.offset, "length": self.length}
             | ({"pad": a.pad} if a.pad is not None else {})
@@ -75,7 +87,10 @@ class Kargs:
 
 
 def json_object(raw: bytes, path: str) -> dict[str, Any]:
-    """Parse one of the JSON files of an image; raise `CoreosError` naming it when it is not an object."""
+    """Parse one of the JSON files of an image; raise `CoreosError` naming it when it is not an object.
+
+    `path` names the file in messages.
+    """
     try:
         value = load_json(raw, name=path)
     except DocumentError as error:
@@ -86,7 +101,11 @@ def json_object(raw: bytes, path: str) -> dict[str, Any]:
 
 
 def typed(value: Mapping[str, object], key: str, kind: type, path: str, default: object = ...) -> Any:
-    """Return a field of such an object; a missing or null one is `default`, without which it is an error."""
+    """Return a field of such an object; a missing or null one is `default`, without which it is an error.
+
+    `kind` is `str`, `int` or `list`; a boolean or a negative number is refused. Raises `CoreosError` naming file and
+    field.
+    """
     found = value.get(key)
     if found is None and default is not ...:
         return default
@@ -131,7 +150,11 @@ def _from_header(iso: Iso9660) -> tuple[int, str, list[KargsArea]] | None:
 
 
 def read(iso: Iso9660) -> Kargs | None:
-    """Return the kernel arguments of an image, None when it has no areas for them."""
+    """Return the kernel arguments of an image, None when it has no areas for them.
+
+    `coreos/kargs.json` is preferred to the older header. Raises `CoreosError` for areas that are damaged, or whose
+    arguments differ.
+    """
     try:
         found: tuple[int, str, list[KargsArea]] | None = _from_json(iso)
     except NotFound as error:
@@ -154,7 +177,10 @@ def read(iso: Iso9660) -> Kargs | None:
 
 
 def required(kargs: Kargs | None) -> Kargs:
-    """Return `kargs`, or raise `CoreosError` for an image without areas."""
+    """Return `kargs`, or raise `CoreosError` for an image without areas.
+
+    The message is that of coreos-installer.
+    """
     if kargs is None:
         raise CoreosError(_MISSING)
     return kargs

@@ -96,7 +96,11 @@ def restore(
     overwrite: bool = False,
     mode: int = 0o600,
 ) -> None:
-    """Write a full live ISO of a minimal one, of either form, and its root file system."""
+    """Write a full live ISO of a minimal one, of either form, and its root file system.
+
+    `rootfs` is the path of the root file system. The arguments get `coreos.liveiso` in the place of the URL of the root
+    file system.
+    """
     with LiveIso(source) as iso:
         dropped = ("coreos.live.rootfs_url=", "coreos.liveiso=")
         words = [w for w in kargs.required(iso.kargs).current.split() if not w.startswith(dropped)]

@@ -103,7 +103,11 @@ class Recipe:
         return b"".join([*out, self.digest, _number(len(self.packed)), self.packed])
 
     def unpack(self, full: int) -> Iterator[bytes]:
-        """Yield the minimal ISO, taking common data from the full one; raise `CoreosError` if the checksum is wrong."""
+        """Yield the minimal ISO, taking common data from the full one; raise `CoreosError` if the checksum is wrong.
+
+        `full` is a descriptor of the full ISO. The checksum is known only at the end: discard what was yielded when it
+        raises.
+        """
         digest = hashlib.sha256()
         for data in self._pieces(full):
             digest.update(data)

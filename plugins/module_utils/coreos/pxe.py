@@ -25,7 +25,10 @@ _KERNEL_LIMIT = 1 << 28
 
 
 def files(fs: Iso9660) -> Iterator[Record]:
-    """Yield the PXE files of an image; raise `CoreosError` when it has none."""
+    """Yield the PXE files of an image; raise `CoreosError` when it has none.
+
+    Those are the regular files in `images/pxeboot`: kernel, initramfs and root file system.
+    """
     try:
         directory = fs.find(PXE_DIR)
     except NotFound as error:
@@ -34,7 +37,10 @@ def files(fs: Iso9660) -> Iterator[Record]:
 
 
 def ipxe_script(base_url: str, prefix: str, arguments: str, kernel: str = "vmlinuz") -> str:
-    """Return the script that boots `<prefix>-{<kernel>,initrd.img,rootfs.img}` below `base_url`."""
+    """Return the script that boots `<prefix>-{<kernel>,initrd.img,rootfs.img}` below `base_url`.
+
+    `arguments` are kernel arguments; the URL of the root file system is put before them.
+    """
     base = base_url.rstrip("/")
     return (
         "#!ipxe\n"
@@ -46,7 +52,10 @@ def ipxe_script(base_url: str, prefix: str, arguments: str, kernel: str = "vmlin
 
 
 def kernel_arguments(iso: LiveIso, append: str = "") -> str:
-    """Return the arguments for a boot without the ISO: its defaults without `coreos.liveiso`, then `append`."""
+    """Return the arguments for a boot without the ISO: its defaults without `coreos.liveiso`, then `append`.
+
+    `append` is put behind as it is; the defaults of an image without argument areas are empty.
+    """
     default = iso.kargs.default if iso.kargs else ""
     return re.sub(r"coreos\.liveiso=[^ ]+ ?", "", default) + append
 

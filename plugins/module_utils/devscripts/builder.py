@@ -20,7 +20,11 @@ _OFF = ("", "false")
 
 
 class Refusal(NamedTuple):
-    """A variable that cannot be mapped, with its place and the reason; `variable` is empty for what is not an assignment."""
+    """A variable that cannot be mapped, with its place and the reason; `variable` is empty for what is not an assignment.
+
+    `where` is `file:line` of the assignment; `str()` gives the line for a report, with the variable and its value in
+    the reason.
+    """
 
     variable: str
     where: str
@@ -31,7 +35,11 @@ class Refusal(NamedTuple):
 
 
 class Builder:
-    """A profile in the making, and what became of each variable of the configuration."""
+    """A profile in the making, and what became of each variable of the configuration.
+
+    `raw` is the profile, `options` are those of the command line; `mapped` and `ignored` say what became of a variable,
+    by name, and `refused` lists what is wrong. `folder` is what relative paths are relative to.
+    """
 
     def __init__(self, assignments: Mapping[str, Assignment], folder: Path | None) -> None:
         self.set, self.folder = assignments, folder
@@ -46,7 +54,11 @@ class Builder:
         self.topology: str | None = None
 
     def common(self) -> None:
-        """Refuse what no variable may have, and what has no counterpart."""
+        """Refuse what no variable may have, and what has no counterpart.
+
+        The first step: later ones find no value of a variable that is refused here. A value must be one line of
+        printable characters.
+        """
         for name, given in self.set.items():
             if not given.value.isprintable():
                 self.refuse(name, "must be one line of printable characters")
@@ -81,7 +93,10 @@ class Builder:
             self.refuse(name, f"{row.text}{hint}")
 
     def other_defaults(self, name: str) -> tuple[str, ...]:
-        """Return the values of a variable that mean the default because of other variables."""
+        """Return the values of a variable that mean the default because of other variables.
+
+        In lower case, as they are compared. Nothing for a variable whose default is the same everywhere.
+        """
         if name == "LOCAL_REGISTRY_DNS_NAME":
             domain = self.value("BASE_DOMAIN") or variables.MAPPED["BASE_DOMAIN"].default
             return (f"virthost.{self.cluster_name()}.{domain}".lower(),)
@@ -91,14 +106,20 @@ class Builder:
         return ()
 
     def value(self, name: str) -> str:
-        """Return the value of a variable; nothing when it is not set, or refused."""
+        """Return the value of a variable; nothing when it is not set, or refused.
+
+        An empty value is the same as none, as in dev-scripts.
+        """
         return self.set[name].value if name in self.set and not self.is_refused(name) else ""
 
     def is_refused(self, name: str) -> bool:
         return any(refusal.variable == name for refusal in self.refused)
 
     def boolean(self, name: str) -> bool | None:
-        """Return a variable that is `true` or `false`; None when it is not set."""
+        """Return a variable that is `true` or `false`; None when it is not set.
+
+        Any other value is refused here, so a caller needs no check of its own.
+        """
         text = self.value(name).lower()
         if text in ("true", "false"):
             return text == "true"
@@ -121,7 +142,10 @@ class Builder:
         self.mapped.pop(name, None)
 
     def put(self, place: str, value: object, *sources: str) -> None:
-        """Set a field of the profile, because of the variables `sources`."""
+        """Set a field of the profile, because of the variables `sources`.
+
+        `place` is the path of the field with dots; mappings on the way are made. A later value replaces an earlier one.
+        """
         path: FieldPath = tuple(place.split("."))
         holder: Any = self.raw
         for key in path[:-1]:
@@ -132,8 +156,11 @@ class Builder:
             shown = f"{place}: {_shown(value)}"
             self.mapped[name] = f"{self.mapped[name]}, {shown}" if name in self.mapped else shown
 
-    def text(self, name: str, place: str, convert: Callable[[str], Any] = str) -> None:
-        """Map a variable to a field unless it is empty, which is dev-scripts' default."""
+    def text(self, name: str, place: str, convert: Callable[[str], object] = str) -> None:
+        """Map a variable to a field unless it is empty, which is dev-scripts' default.
+
+        `name` is the variable, `place` the field's path with dots; `convert` makes the value of the text.
+        """
         if self.value(name):
             self.put(place, convert(self.value(name)), name)
 
@@ -143,7 +170,10 @@ class Builder:
             self.put(place, number, name)
 
     def remaining(self, name: str) -> None:
-        """Say why a variable with a counterpart changed nothing."""
+        """Say why a variable with a counterpart changed nothing.
+
+        Empty values and dev-scripts' default change nothing; anything else has no effect in this configuration.
+        """
         found = variables.find(name)
         row = found[1] if found else variables.Row("ignored", "")
         if not self.value(name) or self.value(name).lower() == row.default.lower():
@@ -158,11 +188,17 @@ class Builder:
 
     @property
     def real(self) -> bool:
-        """Whether the configuration names a release."""
+        """Whether the configuration names a release.
+
+        Then the payload is `ocp`; without one the lab payload is installed.
+        """
         return bool(self.value("OPENSHIFT_RELEASE_IMAGE"))
 
     def everywhere(self, field: str, value: object, *names: str) -> None:
-        """Set a field of the machines of every role that there is."""
+        """Set a field of the machines of every role that there is.
+
+        `field` is of `MachineOptions`, `names` are the variables that it comes from. Nothing is set for the value None.
+        """
         if value is None:
             return
         for role, count in self.counts.items():
@@ -170,21 +206,31 @@ class Builder:
                 self.put(f"{role}.{field}", value, *names)
 
     def path(self, name: str) -> str:
-        """Return a path that means the same in every directory."""
+        """Return a path that means the same in every directory.
+
+        Relative to the folder of the configuration; An absolute path and one with `~` stay as they are.
+        """
         text = self.value(name)
         if not text or text.startswith(("/", "~")) or self.folder is None:
             return text
         return str(self.folder.absolute() / text)
 
     def finish(self) -> None:
-        """Note the variables that changed nothing, and validate the profile."""
+        """Note the variables that changed nothing, and validate the profile.
+
+        The last step: afterwards each variable is in `mapped`, `ignored` or `refused`.
+        """
         for name in self.set:
             if name not in self.mapped and name not in self.ignored and not self.is_refused(name):
                 self.remaining(name)
         self.validate()
 
     def validate(self) -> None:
-        """Refuse the variables whose values the profile does not allow."""
+        """Refuse the variables whose values the profile does not allow.
+
+        The checks of profiles run only if nothing else is wrong. A problem without a variable of its own is refused for
+        the place `profile`.
+        """
         wrong = [(one.path, one.value, one.remedy) for one in mismatches(self.raw, Profile)]
         if not wrong and not self.refused:
             wrong = checks.check(profile.complete(self.raw), self.cluster_name())
@@ -204,8 +250,11 @@ class Builder:
             else:
                 self.refused.append(Refusal("", "profile", f"{field}: {remedy}"))
 
-    def source(self, path: Sequence[Any]) -> str | None:
-        """Return the variable that a field comes from, or one below or above it."""
+    def source(self, path: Sequence[object]) -> str | None:
+        """Return the variable that a field comes from, or one below or above it.
+
+        `path` is the path of a field in the profile. None for one that no variable has set.
+        """
         if path[:1] == ("cluster",) and "CLUSTER_NAME" in self.set:
             return "CLUSTER_NAME"
         for length in range(len(path), 0, -1):

@@ -42,7 +42,7 @@ def prepare(given: Mapping[str, Any]) -> tuple[exporter.Export, Path, list[Chang
     return made, path, [Change(path, before, text, 0o600)] if before != text else []
 
 
-def secrets(variables: Mapping[str, Any]) -> list[str]:
+def secrets(variables: Mapping[str, object]) -> list[str]:
     """Return the values of variables that must not be shown."""
     return [text for name, text in _texts(variables).items() if text and is_secret_key(name)]
 
@@ -54,7 +54,7 @@ def _profile(given: object, cluster: str) -> Profile:
     return profile.validated(profile.Source(raw, "profile", Positions(None), []), cluster)
 
 
-def _texts(variables: Mapping[str, Any]) -> dict[str, str]:
+def _texts(variables: Mapping[str, object]) -> dict[str, str]:
     """Return variables as dev-scripts has them: booleans are `true` and `false`."""
     return {
         str(name): str(value).lower() if isinstance(value, bool) else str(value) for name, value in variables.items()

@@ -9,7 +9,11 @@ from .nodes import network_configs, nmstate_dhcp
 
 
 def installer(b: Builder) -> None:
-    """Map what goes into the installer's input."""
+    """Map what goes into the installer's input.
+
+    The platform, time servers, FIPS, the network plugin, SSH keys, what is laid over install-config.yaml, and nmstate
+    of nodes. It needs the counts of `nodes.nodes`.
+    """
     _platform(b)
     b.text("NTP_SERVERS", "installer.ntp_sources", lambda text: [one for one in text.split(";") if one])
     fips = b.boolean("FIPS_MODE")

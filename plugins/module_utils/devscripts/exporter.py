@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,16 +15,19 @@ from ..plan.topologies import TOPOLOGIES, preset
 from ..releases import LATEST, RELEASES
 from . import scenarios, variables
 from .mapping import STATE
+from .overlay import leaves, overlaid
 from .shell import LIMIT, NAME
 
 # No scenario has IPv6 first.
 _STACKS = {"ipv4": "IPV4", "ipv6": "IPV6", "dualstack": "IPV4V6", "v6v4": "IPV4V6"}
 _HEAD = "# Configuration of dev-scripts, written by agentlab from a profile.\n"
-_LIST = re.compile(r"[^\s,;]+")
 
 
 class Lost(NamedTuple):
-    """A field of a profile without a counterpart in dev-scripts."""
+    """A field of a profile without a counterpart in dev-scripts.
+
+    `field` is its path with dots, as in a profile; `str()` gives a line for a report.
+    """
 
     field: str
     reason: str
@@ -45,7 +48,10 @@ class Export(NamedTuple):
     files: tuple[str, ...]
 
     def text(self) -> str:
-        """Return the text of config_$USER.sh."""
+        """Return the text of config_$USER.sh.
+
+        An assignment for each variable, quoted for a shell, below comments with the fields that are lost.
+        """
         lines = [f"# No counterpart: {lost}" for lost in self.lost]
         for name, value in self.values.items():
             quoted = f'"$(cat {value})"' if name in self.files else _quoted(value)
@@ -54,11 +60,17 @@ class Export(NamedTuple):
 
 
 class ExportError(ValueError):
-    """A value that a shell file cannot have, or a file that must not be replaced."""
+    """A value that a shell file cannot have, or a file that must not be replaced.
+
+    One line: the field or the file, and what is wrong with it.
+    """
 
 
 def check_replaceable(path: Path, how: str) -> None:
-    """Raise `ExportError` for a file that agentlab has not written; `how` is the option that replaces it."""
+    """Raise `ExportError` for a file that agentlab has not written; `how` is the option that replaces it.
+
+    Files that agentlab writes begin with a comment about that. A file that does not exist may be written.
+    """
     if path.exists() and not files.read(str(path)).startswith(_HEAD):
         raise ExportError(f"{path}: was not written by agentlab, and may have settings of yours; {how} replaces it")
 
@@ -339,8 +351,8 @@ class _Exporter:
         """Export what dev-scripts has a variable for, of the fields that are laid over install-config.yaml."""
         external = self.given["platform"] == "external"
         done = set()
-        for path, value in _leaves(self.given["installer"]["install_config"]):
-            name, text = _overlaid(path, value)
+        for path, value in leaves(self.given["installer"]["install_config"]):
+            name, text = overlaid(path, value)
             if path[:2] == ("platform", "external"):
                 continue
             if name is None or (name == "ADDITIONAL_CAPABILITIES" and "BASELINE_CAPABILITY_SET" not in done):
@@ -371,35 +383,3 @@ class _Exporter:
 def _quoted(value: str) -> str:
     """Return a value for a shell. A path in the home directory stays one: quotes would keep the tilde from that."""
     return f'"$HOME"{shlex.quote(value[1:])}' if value.startswith("~/") else shlex.quote(value)
-
-
-def _leaves(value: Mapping[str, object], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the path and value of everything in a mapping that is not a mapping."""
-    for key in sorted(value, key=lambda key: key != "baselineCapabilitySet"):
-        item = value[key]
-        if isinstance(item, dict) and item:
-            yield from _leaves(item, (*path, key))
-        else:
-            yield (*path, key), item
-
-
-def _overlaid(path: tuple[str, ...], value: object) -> tuple[str | None, str]:
-    """Return the variable for a field of install-config.yaml with its text; None where dev-scripts has none for it."""
-    texts = {
-        ("featureSet",): "FEATURE_SET",
-        ("osImageStream",): "OS_IMAGE_STREAM",
-        ("capabilities", "baselineCapabilitySet"): "BASELINE_CAPABILITY_SET",
-    }
-    lists = {
-        ("featureGates",): "FEATURE_GATES",
-        ("capabilities", "additionalEnabledCapabilities"): "ADDITIONAL_CAPABILITIES",
-    }
-    if path in texts and isinstance(value, str) and value:
-        return texts[path], value
-    if path in lists and isinstance(value, list) and value:
-        parts = [part for part in value if isinstance(part, str) and _LIST.fullmatch(part)]
-        if len(parts) == len(value):
-            return lists[path], ",".join(parts)
-    if path == ("cpuPartitioningMode",) and value == "AllNodes":
-        return "ENABLE_WORKLOAD_PARTITIONING", "true"
-    return None, ""

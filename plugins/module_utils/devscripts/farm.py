@@ -28,7 +28,10 @@ _LINKS = {
 
 
 class FarmError(ValueError):
-    """A directory in which there is something that agentlab has not made."""
+    """A directory in which there is something that agentlab has not made.
+
+    The text names the first such file. Nothing has been written when it is raised.
+    """
 
 
 def write(plan: Plan, run_dir: Path, folder: Path) -> list[Path]:

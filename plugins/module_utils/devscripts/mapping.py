@@ -17,7 +17,11 @@ _DIGEST = re.compile(r"[^/.][^@ ]*/[^@ ]+@sha256:[0-9a-f]{64}")
 
 
 def cluster(b: Builder) -> None:
-    """Map what is of the cluster as a whole."""
+    """Map what is of the cluster as a whole.
+
+    Sets `b.options` too: `cluster` for CLUSTER_NAME, and `stop-after` where dev-scripts would not wait for the
+    installation.
+    """
     if b.value("CLUSTER_NAME"):
         b.options["cluster"] = b.cluster_name()
         b.mapped["CLUSTER_NAME"] = f"--cluster {b.cluster_name()}"
@@ -31,7 +35,11 @@ def cluster(b: Builder) -> None:
 
 
 def release(b: Builder) -> None:
-    """Map the release, and whether nodes may reach its registry."""
+    """Map the release, and whether nodes may reach its registry.
+
+    OPENSHIFT_RELEASE_IMAGE decides: with it the payload is `ocp`, without it the lab payload. Images of single
+    components (`*_LOCAL_IMAGE`) become replacements of lab components.
+    """
     if not b.real:
         for name in ("OPENSHIFT_VERSION", "PERSONAL_PULL_SECRET", "PULL_SECRET_FILE"):
             if b.value(name):
@@ -70,7 +78,11 @@ def _overrides(b: Builder) -> None:
 
 
 def network(b: Builder) -> None:
-    """Map networks and virtual addresses."""
+    """Map networks and virtual addresses.
+
+    The deprecated names without a family (EXTERNAL_SUBNET, say) are accepted alone; with one of the newer names they
+    are refused.
+    """
     b.text("BAREMETAL_NETWORK_NAME", "network.bridge")
     b.number("DHCP_LEASE_EXPIRY", "network.lease_minutes")
     _by_family(b, "EXTERNAL_SUBNET", "network")
@@ -123,7 +135,11 @@ def _cluster_network(b: Builder, family: str, variable: str, sources: list[str])
 
 
 def services(b: Builder) -> None:
-    """Map the services of the gateway."""
+    """Map the services of the gateway.
+
+    Ports and users of registry and file server. Mirroring is what the lab does anyway, and is refused for a real
+    payload.
+    """
     b.number("AGENT_BOOT_SERVER_PORT", "services.http.port")
     b.number("LOCAL_REGISTRY_PORT", "services.registry.port")
     b.text("REGISTRY_USER", "services.registry.username")

@@ -16,7 +16,11 @@ _SIZE = re.compile(r"([1-9][0-9]{0,8})[gG](?:i?[bB])?")
 
 
 def nodes(b: Builder) -> None:
-    """Map the scenario, counts and sizes. What a scenario sets, the configuration cannot change."""
+    """Map the scenario, counts and sizes. What a scenario sets, the configuration cannot change.
+
+    Sets `b.topology`, `b.scenario` and `b.counts`, which later steps read. A size that the scenario or the topology has
+    already is not set again.
+    """
     _stack(b)
     given = {role: _count(b, f"NUM_{prefix}S") for role, prefix in variables.ROLE_PREFIXES.items()}
     if b.topology is None:
@@ -119,7 +123,11 @@ def _machines(b: Builder, row: Topology) -> None:
 
 
 def boot(b: Builder) -> None:
-    """Map how the machines boot."""
+    """Map how the machines boot.
+
+    Modes of dev-scripts are ISO and PXE; other ones (iSCSI, disk images) are refused, as are BMC drivers other than
+    Redfish.
+    """
     mode = b.value("AGENT_E2E_TEST_BOOT_MODE").upper()
     firmware = b.value("LIBVIRT_FIRMWARE").lower()
     if mode == "PXE":
@@ -150,7 +158,10 @@ def boot(b: Builder) -> None:
 
 
 def nmstate_dhcp(b: Builder) -> None:
-    """Give the nodes the nmstate of dev-scripts for DHCP; with IPv6 they have it anyway."""
+    """Give the nodes the nmstate of dev-scripts for DHCP; with IPv6 they have it anyway.
+
+    For AGENT_NMSTATE_DHCP. The nmstate is that of one interface, eth0, with IPv4 by DHCP and without IPv6.
+    """
     if b.raw.get("stack") != "ipv4":
         b.mapped["AGENT_NMSTATE_DHCP"] = "nodes with IPv6 by DHCP always have nmstate"
         return
@@ -163,7 +174,11 @@ def nmstate_dhcp(b: Builder) -> None:
 
 
 def network_configs(b: Builder) -> None:
-    """Read the nmstate of single nodes from the folder that the configuration names."""
+    """Read the nmstate of single nodes from the folder that the configuration names.
+
+    For NETWORK_CONFIG_FOLDER. A node's file is `<cluster>-<role>-<index>.yaml` with the key `networkConfig`; a node may
+    have none, but one of them must.
+    """
     folder, name, found = Path(b.path("NETWORK_CONFIG_FOLDER")).expanduser(), "NETWORK_CONFIG_FOLDER", 0
     if (folder / "hosts.yaml").exists():
         b.refuse(name, "its hosts.yaml has DNS records, which a profile cannot add")

@@ -63,7 +63,10 @@ Families of variables:
 
 
 def page() -> str:
-    """Return the text of the page."""
+    """Return the text of the page.
+
+    Tables of all variables, made of the rows in `variables`. `make generate` writes the page.
+    """
     counts = {use: sum(row.use == use for row in VARIABLES.values()) for use in ("mapped", "refused", "ignored")}
     total = ", ".join(f"{count} are {use}" for use, count in counts.items())
     parts = [

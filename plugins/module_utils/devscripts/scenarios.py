@@ -17,7 +17,10 @@ _OPTIONAL_WORKER = Size(4, 8192, 100)
 
 
 def sizes(row: Topology | None) -> Sizes:
-    """Return the sizes of machines in the scenario of a topology, or without a scenario."""
+    """Return the sizes of machines in the scenario of a topology, or without a scenario.
+
+    By role. Without a scenario (`row` None) they are those of dev-scripts' IPI flow, `PLAIN`.
+    """
     if row is None:
         return PLAIN
     worker = row.worker.ocp if row.worker.number else _OPTIONAL_WORKER if optional_workers(row) else PLAIN["worker"]
@@ -29,17 +32,27 @@ def sizes(row: Topology | None) -> Sizes:
 
 
 def optional_workers(row: Topology) -> bool:
-    """Return whether a configuration may say how many workers the scenario has: those with two masters."""
+    """Return whether a configuration may say how many workers the scenario has: those with two masters.
+
+    Those are TNA and TNF, which have no workers unless NUM_WORKERS is set.
+    """
     return row.master.number == 2
 
 
 def forced(topology: str) -> tuple[str, ...]:
-    """Return the roles whose count the scenario of a topology sets."""
+    """Return the roles whose count the scenario of a topology sets.
+
+    dev-scripts overwrites NUM_MASTERS and so on for these roles; the configuration's own value has no effect.
+    """
     return ("master", "arbiter") if optional_workers(TOPOLOGIES[topology]) else ("master", "arbiter", "worker")
 
 
 def topology_of(*, master: int, arbiter: int, worker: int) -> str:
-    """Return the topology of a number of machines of each role, for a configuration without a scenario."""
+    """Return the topology of a number of machines of each role, for a configuration without a scenario.
+
+    With two masters an arbiter makes it `tna`, none `tnf`. A number that no topology has gives `ha`, in which counts
+    can be changed.
+    """
     if master == 2:
         return next(name for name, row in TOPOLOGIES.items() if row.master.number == 2 and row.fencing != bool(arbiter))
     same = {

@@ -25,7 +25,10 @@ LIMIT = 64 << 10
 
 
 class Assignment(NamedTuple):
-    """A variable with its value; `where` is `file:line`. file: the value is the content of the file `value`, `$(cat FILE)`."""
+    """A variable with its value; `where` is `file:line`. file: the value is the content of the file `value`, `$(cat FILE)`.
+
+    The value is what a shell would assign: without quotes, with variables expanded.
+    """
 
     name: str
     value: str
@@ -34,7 +37,10 @@ class Assignment(NamedTuple):
 
 
 class ShellError(ValueError):
-    """Text that is not an assignment, with its file and line."""
+    """Text that is not an assignment, with its file and line.
+
+    A line for each problem. Nothing of the text has been run.
+    """
 
 
 def parse(text: str, source: str, known: Mapping[str, str]) -> list[Assignment]:

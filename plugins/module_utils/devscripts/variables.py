@@ -16,7 +16,11 @@ Use = Literal["mapped", "refused", "ignored"]
 
 
 class Mapped(NamedTuple):
-    """A variable with a counterpart: the fields of a profile, how it is read, and dev-scripts' default."""
+    """A variable with a counterpart: the fields of a profile, how it is read, and dev-scripts' default.
+
+    `fields` are paths in a profile, for the documentation; the code of the mapping is in `mapping`, `nodes` and
+    `configs`.
+    """
 
     fields: str
     kind: Kind = "text"
@@ -24,7 +28,10 @@ class Mapped(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A variable without a counterpart: the reason, how it is read, and the default, which changes nothing and is accepted."""
+    """A variable without a counterpart: the reason, how it is read, and the default, which changes nothing and is accepted.
+
+    The reason is the message for a configuration that sets the variable to anything but its default.
+    """
 
     reason: str
     kind: Kind = "text"
@@ -32,7 +39,11 @@ class Refused(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One variable for documentation: what becomes of it; its fields, or the reason; how it is read; dev-scripts' default."""
+    """One variable for documentation: what becomes of it; its fields, or the reason; how it is read; dev-scripts' default.
+
+    `use` is `mapped`, `refused` or `ignored`. A row of `VARIABLES` is made of `Mapped`, `Refused` or the note for an
+    ignored one.
+    """
 
     use: Use
     text: str
@@ -312,7 +323,10 @@ _PATTERNS = [(re.compile(name.replace("*", "([A-Z0-9_]+)")), name) for name in P
 
 
 def find(name: str) -> tuple[str, Row] | None:
-    """Return the row of a variable with the row's name; None for a variable that dev-scripts does not know."""
+    """Return the row of a variable with the row's name; None for a variable that dev-scripts does not know.
+
+    The row's name differs for a family of variables, such as `ASSISTED_*`: it is that of the pattern.
+    """
     row = VARIABLES.get(name) or LATER.get(name)
     if row is not None:
         return name, row
@@ -320,6 +334,9 @@ def find(name: str) -> tuple[str, Row] | None:
 
 
 def near(name: str) -> str | None:
-    """Return the variable that a misspelled name is likely to mean."""
+    """Return the variable that a misspelled name is likely to mean.
+
+    None when no name is similar enough (85 %). Families of variables are not looked at.
+    """
     found = difflib.get_close_matches(name, [*VARIABLES, *LATER], n=1, cutoff=0.85)
     return found[0] if found else None

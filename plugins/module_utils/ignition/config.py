@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from . import rules
@@ -11,7 +12,10 @@ from .resources import VERSION, IgnitionError, data_url, read_data_url
 
 
 class Config:
-    """An Ignition config that grows. Entries of the same path replace each other in place."""
+    """An Ignition config that grows. Entries of the same path replace each other in place.
+
+    `to_dict` gives it as data. Nothing is checked while it grows; `check` does that for the whole.
+    """
 
     def __init__(self) -> None:
         self._users: list[dict[str, Any]] = []
@@ -20,7 +24,10 @@ class Config:
         self._units: dict[str, dict[str, Any]] = {}
 
     def user(self, name: str, keys: list[str], password_hash: str | None = None, groups: tuple[str, ...] = ()) -> None:
-        """A user with SSH keys, and a password if its hash is given; `!` is a hash that no password has."""
+        """A user with SSH keys, and a password if its hash is given.
+
+        `keys` are lines as in authorized_keys; the hash is as crypt(3) makes it, and `!` one that no password has.
+        """
         user: dict[str, Any] = {"name": name, "sshAuthorizedKeys": keys}
         if groups:
             user["groups"] = list(groups)
@@ -29,18 +36,27 @@ class Config:
         self._users.append(user)
 
     def file(self, path: str, content: str | bytes, mode: int, *, append: bool = False) -> None:
-        """A file owned by root; with `append` its content is added to what the image has."""
+        """A file owned by root; with `append` its content is added to what the image has.
+
+        `path` is absolute, `mode` the permission bits. Without `append` it replaces a file of the image.
+        """
         entry: dict[str, Any] = {"path": path, "overwrite": not append, "user": {"name": "root"}, "mode": mode}
         contents = {"source": data_url(content)}
         entry |= {"append": [contents]} if append else {"contents": contents}
         self._files[path] = entry
 
     def directory(self, path: str, mode: int) -> None:
-        """A directory owned by root."""
+        """A directory owned by root.
+
+        `path` is absolute, `mode` the permission bits; an existing directory gets these, too.
+        """
         self._directories[path] = {"path": path, "overwrite": True, "user": {"name": "root"}, "mode": mode}
 
     def unit(self, name: str, contents: str | None = None, *, enabled: bool | None = None) -> None:
-        """A systemd unit: its text, and whether a preset enables it. None leaves that to the image."""
+        """A systemd unit: its text, and whether a preset enables it. None leaves that to the image.
+
+        `name` is with its suffix (`x.service`). A unit without text is one that the image has.
+        """
         entry: dict[str, Any] = {"name": name}
         if enabled is not None:
             entry["enabled"] = enabled
@@ -49,7 +65,11 @@ class Config:
         self._units[name] = entry
 
     def to_dict(self, version: str = VERSION) -> dict[str, Any]:
-        """The config as JSON-able data."""
+        """The config as JSON-able data.
+
+        `version` is the specification that it declares. Sections without entries are left out. Entries are those of
+        this object, not copies.
+        """
         config: dict[str, Any] = {"ignition": {"version": version}}
         if self._users:
             config["passwd"] = {"users": self._users}
@@ -65,13 +85,19 @@ class Config:
         return config
 
 
-def dumps(config: dict[str, Any]) -> bytes:
-    """The config as the bytes that go into an image."""
+def dumps(config: Mapping[str, object]) -> bytes:
+    """The config as the bytes that go into an image.
+
+    Compact JSON in UTF-8, with keys in the order of `config`: the same bytes for the same config.
+    """
     return json.dumps(config, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def files_of(config: dict[str, Any]) -> dict[str, bytes]:
-    """Path -> content of every file of a config whose content is inline, appended fragments included."""
+    """Path -> content of every file of a config whose content is inline, appended fragments included.
+
+    Fragments follow the contents. What is to be fetched from a URL is an `IgnitionError`, as of `read_data_url`.
+    """
     found = {}
     for entry in (config.get("storage") or {}).get("files") or []:
         parts = [entry.get("contents") or {}, *(entry.get("append") or [])]
@@ -81,8 +107,12 @@ def files_of(config: dict[str, Any]) -> dict[str, bytes]:
     return found
 
 
-def merge(parent: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
-    """The config that Ignition makes of `parent` with `child` merged on top: the child wins, lists join by key."""
+def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> dict[str, Any]:
+    """The config that Ignition makes of `parent` with `child` merged on top: the child wins, lists join by key.
+
+    Lists of files, units and so on are joined by path, name or device, other lists by value. Neither argument is
+    changed.
+    """
     merged: dict[str, Any] = _merge(parent, child, "")
     return merged
 
@@ -91,7 +121,7 @@ _KEYS = {"files": "path", "directories": "path", "links": "path", "units": "name
          "dropins": "name", "disks": "device", "filesystems": "device", "raid": "name", "luks": "name"}  # fmt: skip
 
 
-def _merge(parent: Any, child: Any, field: str) -> Any:
+def _merge(parent: object, child: object, field: str) -> Any:
     if isinstance(parent, dict) and isinstance(child, dict):
         return {
             key: _merge(parent[key], child[key], key) if key in parent and key in child
@@ -135,7 +165,7 @@ def check(config: dict[str, Any]) -> None:
 _TYPES: dict[str, type] = {"str": str, "int": int, "bool": bool}
 
 
-def _shape(value: Any, rule: Any, minor: int, path: str, found: list[str]) -> None:
+def _shape(value: object, rule: object, minor: int, path: str, found: list[str]) -> None:
     if value is None:
         return
     if isinstance(rule, str):
@@ -152,11 +182,11 @@ def _shape(value: Any, rule: Any, minor: int, path: str, found: list[str]) -> No
             _shape(item, rule[0], minor, f"{path}[{index}]", found)
     elif not isinstance(value, dict):
         found.append(f"{path}: expected an object, found {type(value).__name__}")
-    else:
+    elif isinstance(rule, dict):
         _object(value, rule, minor, path, found)
 
 
-def _object(value: dict[str, Any], rule: dict[str, Any], minor: int, path: str, found: list[str]) -> None:
+def _object(value: dict[str, object], rule: dict[str, object], minor: int, path: str, found: list[str]) -> None:
     for key, item in value.items():
         inner = rule.get(key)
         if inner is None:

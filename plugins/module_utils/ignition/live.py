@@ -36,7 +36,11 @@ def _render(path: Path, data: Mapping[str, object]) -> tuple[str, str]:
 
 
 def add_files(config: Config, assets: Path, data: Mapping[str, object], absent: Iterable[str] = ()) -> None:
-    """Add the tree `assets/files`, but for the paths in `absent`."""
+    """Add the tree `assets/files`, but for the paths in `absent`.
+
+    `assets` is the directory, `data` the variables of the templates, `absent` absolute paths on the host. Programs get
+    mode 0555, files that all may read 0644, others 0600.
+    """
     root = assets / "files"
     left_out = set(absent)
     for path in sorted(path for path in root.rglob("*") if path.is_file()):
@@ -57,7 +61,10 @@ def add_files(config: Config, assets: Path, data: Mapping[str, object], absent: 
 def add_units(
     config: Config, assets: Path, data: Mapping[str, object], enabled: Iterable[str], absent: Iterable[str] = ()
 ) -> None:
-    """Add every unit of `assets/units`; those in `enabled` are enabled, also if the OS brings them."""
+    """Add every unit of `assets/units`; those in `enabled` are enabled, also if the OS brings them.
+
+    `data` are the variables of the templates; `absent` units are left out even if `enabled` has them.
+    """
     wanted, left_out = list(enabled), set(absent)
     for path in sorted((assets / "units").iterdir()):
         name, text = _render(path, data)
@@ -70,5 +77,8 @@ def add_units(
 
 
 def env_file(values: dict[str, str]) -> str:
-    """An EnvironmentFile of systemd, one KEY=value for each."""
+    """An EnvironmentFile of systemd, one KEY=value for each.
+
+    Values are written as they are: they must have no line breaks, and no quotes that systemd would take away.
+    """
     return "".join(f"{key}={value}\n" for key, value in values.items())

@@ -6,7 +6,11 @@ from typing import Any, NamedTuple
 
 
 class Since(NamedTuple):
-    """A field that specification 3.<minor> brought."""
+    """A field that specification 3.<minor> brought.
+
+    `rule` is what the field must be, as everywhere in `CONFIG`: a name of a type, a list of one rule, or a mapping of
+    rules.
+    """
 
     minor: int
     rule: Any

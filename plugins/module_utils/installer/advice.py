@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
 
 from ..documents import load_json
 from . import check
 from .agent_config import FILENAME, static_ips
+from .models import AgentConfig, Host
 
 
-def of_agent_config(config: dict[str, Any]) -> list[str]:
-    """About agent-config.yaml by itself."""
+def of_agent_config(config: AgentConfig) -> list[str]:
+    """About agent-config.yaml by itself.
+
+    Returns a warning when `kind` is something else than AgentConfig.
+    """
     kind = config.get("kind") or "AgentConfig"
     return [] if kind == "AgentConfig" else [f'{FILENAME}: kind is "{kind}", not AgentConfig']
 
 
-def of_hosts(hosts: list[dict[str, Any]], rendezvous: str, expected: int) -> list[str]:
-    """About the hosts together: names, static addresses, and who has the rendezvous IP when all of `expected` hosts are static."""
+def of_hosts(hosts: list[Host], rendezvous: str, expected: int) -> list[str]:
+    """About the hosts together: names, static addresses, and the rendezvous IP.
+
+    rendezvous: the rendezvous IP, "" when agent-config has none; expected: replicas of all roles. An address that no
+    host has is reported when all of the expected hosts are static.
+    """
     said = []
     names: dict[str, int] = {}
     addresses: dict[str, int] = {}
@@ -42,7 +49,10 @@ def of_hosts(hosts: list[dict[str, Any]], rendezvous: str, expected: int) -> lis
 
 
 def of_pull_secret(text: str) -> list[str]:
-    """About a pull secret that is valid: entries that no registry will take. Values are not shown."""
+    """About a pull secret that is valid: entries that no registry will take. Values are not shown.
+
+    An `auth` must be base64 text; entries without one are not looked at.
+    """
     try:
         auths = load_json(text, name="pullSecret")["auths"]
     except (ValueError, KeyError, TypeError):
@@ -64,7 +74,7 @@ def _canonical(ip: str) -> str:
     return ip if found is None else str(found)
 
 
-def _dynamic(state: Any) -> bool:
+def _dynamic(state: object) -> bool:
     interfaces = (state.get("interfaces") or []) if isinstance(state, dict) else []
     families = [nic.get(family) for nic in interfaces if isinstance(nic, dict) for family in ("ipv4", "ipv6")]
     return any(family.get("dhcp") or family.get("autoconf") for family in families if isinstance(family, dict))

@@ -8,6 +8,7 @@ from ..log import Log
 from ..releases import ReleaseProfile
 from . import check
 from .errors import FieldErrors, InstallerError
+from .models import AgentConfig, Host, InstallConfig, Manifest, Section
 from .schema import decode
 from .shapes import AGENT_CONFIG
 from .yamlio import load
@@ -62,7 +63,7 @@ hosts:
 """
 
 
-def load_agent_config(text: str, log: Log) -> dict[str, Any]:
+def load_agent_config(text: str, log: Log) -> AgentConfig:
     """Parse and validate agent-config.yaml; the result has canonical keys and `apiVersion: v1beta1`.
 
     The `spec:` form of the 4.11 preview is taken with a warning. Raises `InstallerError`.
@@ -79,7 +80,7 @@ def load_agent_config(text: str, log: Log) -> dict[str, Any]:
         raw.setdefault("apiVersion", "v1beta1")
         if str(raw["apiVersion"]).startswith("agent-install.openshift.io/"):
             raw["apiVersion"] = "v1beta1"
-    config: dict[str, Any] = decode(raw, FILENAME, AGENT_CONFIG, position)
+    config: AgentConfig = decode(raw, FILENAME, AGENT_CONFIG, position)
     errors = FieldErrors()
     version = config.get("apiVersion", "")
     if not version:
@@ -104,8 +105,11 @@ def load_agent_config(text: str, log: Log) -> dict[str, Any]:
     return config
 
 
-def check_unconfigured(config: dict[str, Any]) -> None:
-    """Raise `InstallerError` when `config` has more than `unconfigured-ignition` takes: a rendezvousIP."""
+def check_unconfigured(config: AgentConfig) -> None:
+    """Raise `InstallerError` when `config` has more than a rendezvousIP, all that `unconfigured-ignition` takes.
+
+    The text names the first field that is too much: hosts, additionalNTPSources, bootArtifactsBaseURL or minimalISO.
+    """
     start = f"{FILENAME} for unconfigured-ignition workflow must not"
     if config.get("hosts"):
         raise InstallerError(f"{start} contain hosts. Hosts configuration should be provided via nmstateconfig.yaml")
@@ -119,8 +123,8 @@ def check_unconfigured(config: dict[str, Any]) -> None:
 
 
 def hosts_of(
-    config: dict[str, Any] | None, install_config: dict[str, Any] | None, profile: ReleaseProfile, log: Log
-) -> list[dict[str, Any]]:
+    config: AgentConfig | None, install_config: InstallConfig | None, profile: ReleaseProfile, log: Log
+) -> list[Host]:
     """The hosts of agent-config, or else of the baremetal platform, validated.
 
     Each has `hostname`, `role`, `interfaces` ([{name, macAddress}]) and, where given, `rootDeviceHints`, `networkConfig`, `BMC`.
@@ -148,7 +152,7 @@ def hosts_of(
     return hosts
 
 
-def _from_baremetal(host: dict[str, Any], log: Log) -> dict[str, Any]:
+def _from_baremetal(host: Section, log: Log) -> Host:
     boot_mac = host.get("bootMACAddress", "")
     if not boot_mac:
         raise InstallerError("invalid host definition in install-config.yaml: host bootMACAddress is required")
@@ -160,7 +164,7 @@ def _from_baremetal(host: dict[str, Any], log: Log) -> dict[str, Any]:
     ]
     if interfaces and boot_mac.lower() not in [nic["macAddress"].lower() for nic in interfaces]:
         log.warning(f"For host {host.get('name', '')}, BootMACAddress {boot_mac} is not in NetworkConfig")
-    found = {
+    found: Section = {
         "hostname": host.get("name", ""),
         "role": host.get("role", ""),
         "interfaces": interfaces or [{"name": "boot", "macAddress": boot_mac}],
@@ -168,7 +172,8 @@ def _from_baremetal(host: dict[str, Any], log: Log) -> dict[str, Any]:
         "networkConfig": host.get("networkConfig"),
         "BMC": host.get("bmc"),
     }
-    return {key: value for key, value in found.items() if value or (key == "networkConfig" and value is not None)}
+    given: Any = {key: value for key, value in found.items() if value or (key == "networkConfig" and value is not None)}
+    return given
 
 
 def _go_host_path(path: str) -> str:
@@ -177,9 +182,7 @@ def _go_host_path(path: str) -> str:
     return f"H{start[1:]}{dot}" + ("Host" if rest == "role" else rest.replace("interfaces", "Interfaces"))
 
 
-def _check_host(
-    host: dict[str, Any], path: str, roles: list[str], macs: set[str], rendezvous: str, errors: FieldErrors
-) -> None:
+def _check_host(host: Host, path: str, roles: list[str], macs: set[str], rendezvous: str, errors: FieldErrors) -> None:
     if not host.get("interfaces"):
         errors.required(f"{path}.interfaces", "at least one interface must be defined for each node")
     for index, nic in enumerate(host.get("interfaces", [])):
@@ -227,8 +230,11 @@ def _check_host(
         )
 
 
-def static_ips(state: Any) -> list[str]:
-    """Every static address of an nmstate document: interfaces in order, IPv4 before IPv6 in each."""
+def static_ips(state: object) -> list[str]:
+    """Every static address of an nmstate document: interfaces in order, IPv4 before IPv6 in each.
+
+    state: the document as parsed, of any type; what has not the form of an nmstate document is passed over.
+    """
     found = []
     for nic in (state or {}).get("interfaces") or [] if isinstance(state, dict) else []:
         for family in ("ipv4", "ipv6"):
@@ -239,9 +245,7 @@ def static_ips(state: Any) -> list[str]:
     return found
 
 
-def rendezvous_ip(
-    config: dict[str, Any] | None, hosts: list[dict[str, Any]], nmstate_configs: list[dict[str, Any]]
-) -> str:
+def rendezvous_ip(config: AgentConfig | None, hosts: list[Host], nmstate_configs: list[Manifest]) -> str:
     """The address of node zero, in canonical form.
 
     agent-config's, or else the first static one of a master or arbiter, then of a host without a role, then of an NMStateConfig manifest.
@@ -265,8 +269,12 @@ def rendezvous_ip(
     return str(found)
 
 
-def check_host_counts(hosts: list[dict[str, Any]], replicas: dict[str, int], log: Log) -> None:
-    """Compare hosts with `replicas` ({master, arbiter, worker}): more is an error, fewer a warning."""
+def check_host_counts(hosts: list[Host], replicas: dict[str, int], log: Log) -> None:
+    """Compare hosts with `replicas` ({master, arbiter, worker}): more is an error, fewer a warning.
+
+    Hosts without a role fill up masters, then arbiters, and count as workers after that. No hosts at all are right.
+    Raises `InstallerError` for the first role that has too many.
+    """
     if not hosts:
         return
     counts = {role: sum(host.get("role") == role for host in hosts) for role in ("master", "arbiter", "worker")}

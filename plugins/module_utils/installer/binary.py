@@ -59,7 +59,10 @@ class Given:
 
 
 def message(line: str) -> tuple[str, str]:
-    """Return level and text of a line of logrus; any other line is the text of an `info`."""
+    """Return level and text of a line of logrus; any other line is the text of an `info`.
+
+    A level that `log.LEVELS` does not have is `info`, too. Go's escapes in the text are resolved.
+    """
     found = _LINE.match(line)
     if not found:
         return "info", line
@@ -103,7 +106,10 @@ class Running:
         return bool(self._process.poll())
 
     def wait(self, seconds: float) -> int | None:
-        """Return its exit code, as a shell's; None when it has not ended within this time."""
+        """Return its exit code, as a shell's; None when it has not ended within this time.
+
+        seconds: the longest wait. A program that a signal ended has 128 and the signal's number.
+        """
         try:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -171,7 +177,11 @@ def create(given: Given, targets: Iterable[str], say: Say, *, check: bool = Fals
 
 
 def prepare(given: Given, work: Path) -> dict[str, str]:
-    """Return the environment of the program, whose home, tools and trusted certificates are made below `work`."""
+    """Return the environment of the program, whose home, tools and trusted certificates are made below `work`.
+
+    work: an empty directory that must outlive the program. HOME is in it, `oc` and `nmstatectl` come first in PATH (an
+    installed nmstatectl is preferred), and SSL_CERT_FILE has the host's CAs and the additionalTrustBundle.
+    """
     home, tools, python = work / "home", work / "tools", work / "python"
     package = python / "ansible_collections"
     (package / "agentlab").mkdir(parents=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from ..vocabulary import Component
 from . import credentials, mirrors
 from .errors import InstallerError
 from .install_config import default_stream
-from .manifests import overrides_of
+from .manifests.overrides import overrides_of
+from .models import ImageSource, InstallConfig
 from .store import Store
 
 # How the files in that image begin, by the OS image stream.
@@ -52,7 +54,11 @@ class Options:
 
     @classmethod
     def from_environment(cls, environment: dict[str, str], directory: Path, assets: Path, **more: Any) -> Options:
-        """Take the switches that openshift-install takes from its environment, and agentlab's own."""
+        """Take the switches that openshift-install takes from its environment, and agentlab's own.
+
+        directory, assets: as the fields; more: other fields by name. `cache` is below XDG_CACHE_HOME or ~/.cache. An OS
+        image for one architecture has the architecture behind `..._OS_IMAGE_OVERRIDE_`.
+        """
         override = "OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE"
         cache = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME") or "~").expanduser() / ".cache")
         return cls(
@@ -75,28 +81,42 @@ class Options:
 
 
 class Build:
-    """Handed to every asset: `options`, `log`, `store`, and the release, read when it is first needed."""
+    """Handed to every asset: `options`, `log`, `store`, and the release, read when it is first needed.
+
+    `build[name]` is the value of an asset that was fetched before. `changes` and `diffs` collect what the run changes;
+    `hint` is the install-config that is being loaded, which may be needed to read the release.
+    """
 
     def __init__(self, options: Options, log: Log, store: Store) -> None:
         self.options, self.log, self.store = options, log, store
         self._releases: dict[str, Release] = {}
 
-        self.hint: dict[str, Any] = {}
+        self.hint: InstallConfig = {}
         self.changes: list[str] = []
         self.diffs: list[dict[str, str]] = []
 
     def title(self, name: str) -> str:
-        """What the release calls the asset `name`."""
+        """What the release calls the asset `name`.
+
+        Releases differ in the names of two assets, which their messages show.
+        """
         if name == "InfraEnv Config File" and self.profile.unconfigured_from_install_config:
             return "InfraEnv Config"
         return self.profile.base_iso_asset if name == "Base ISO Image" else name
 
     def changed(self, *names: str) -> None:
-        """Note that files of the directory are not, or would not be left, as they were."""
+        """Note that files of the directory are not, or would not be left, as they were.
+
+        names: paths relative to the directory, each noted once. In a dry run nothing else happens.
+        """
         self.changes += [name for name in names if name not in self.changes]
 
     def save(self, name: str, content: bytes, mode: int) -> None:
-        """Bring a file of the directory to this content and mode; noted when it was another."""
+        """Bring a file of the directory to this content and mode; noted when it was another.
+
+        name: path relative to the directory; mode: permission bits. A kubeconfig to which wait-for has added CAs stays.
+        Files in `cluster-manifests/` leave a redacted diff, but for the pull secret. A dry run only notes.
+        """
         path = self.options.directory / name
         try:
             before: bytes | None = read_file(path)
@@ -121,7 +141,10 @@ class Build:
             write_atomic(path, content, mode)
 
     def save_rendezvous_ip(self) -> None:
-        """Write `rendezvousIP`."""
+        """Write `rendezvousIP`.
+
+        The file has the address of node zero without a newline; the Ignition must have been made.
+        """
         self.save("rendezvousIP", self["Agent Installer Ignition"]["RendezvousIP"].encode(), 0o644)
 
     def os_image_metadata(self, arch: str) -> dict[str, str]:
@@ -162,7 +185,10 @@ class Build:
 
     @functools.cached_property
     def release_image(self) -> str:
-        """The pullspec of the release: named by the environment, the directory's last one, or the lab payload."""
+        """The pullspec of the release: named by the environment, the directory's last one, or the lab payload.
+
+        Raises `InstallerError` when none of them names one.
+        """
         found = self.options.release_image or self.store.own.get("release_image") or self._payload.get("release") or ""
         if not found:
             raise InstallerError(
@@ -173,7 +199,11 @@ class Build:
 
     @functools.cached_property
     def version(self) -> str:
-        """The version of the release."""
+        """The version of the release.
+
+        It comes from the options, from the last run or the lab payload if they have this pullspec, or from the image
+        itself. Raises `InstallerError` when the image cannot be read.
+        """
         if self.options.release_version:
             return self.options.release_version
         if self.store.own.get("version") and self.store.own.get("release_image") == self.release_image:
@@ -189,7 +219,10 @@ class Build:
 
     @functools.cached_property
     def profile(self) -> ReleaseProfile:
-        """The release profile. Raises `InstallerError` for an unknown name."""
+        """What the release does: the profile that the options name, or that of its version.
+
+        Raises `InstallerError` for an unknown name.
+        """
         if not self.options.release_profile:
             return by_version(self.version)
         try:
@@ -198,14 +231,18 @@ class Build:
             raise InstallerError(f"AGENTLAB_RELEASE_PROFILE: {error}") from error
 
     def release(self) -> Release:
-        """The release, readable through the mirrors and with the pull secret and CA bundle of the inputs."""
+        """The release, readable through the mirrors and with the pull secret and CA bundle of the inputs.
+
+        The inputs are those fetched so far, or else the install-config that is being loaded. One object serves all
+        calls with the same inputs. Errors of the registry, `RegistryError`, come when it is read.
+        """
         config = self._maybe("Install Config") or self.hint
         secret = config.get("pullSecret") or ""
         manifest = self._maybe("Agent PullSecret")
         if manifest:
             secret = manifest["stringData"][".dockerconfigjson"]
         conf = self._maybe("Mirror Registries Config")
-        registries = mirrors.parse(conf["File"]) if conf else [
+        registries: Sequence[ImageSource] = mirrors.parse(conf["File"]) if conf else [
             {"source": entry.get("source", ""), "mirrors": entry.get("mirrors") or []}
             for entry in config.get("imageDigestSources") or config.get("imageContentSources") or []
         ]  # fmt: skip
@@ -251,7 +288,11 @@ class Build:
 
     @property
     def os_stream(self) -> str:
-        """How the names of the operating system's files begin: the stream that the cluster requests, or the release's own."""
+        """How the names of the operating system's files begin.
+
+        The stream is the one that the cluster requests, or the release's own. Returns "coreos" or "coreos10": the
+        beginning of the ISO's name in the payload's OS image.
+        """
         aci = (self._maybe("AgentClusterInstall Config") or {}).get("Config")
         return _STREAMS.get(overrides_of(aci).get("osImageStream") or default_stream(self.version), "coreos")
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..log import Log
 from . import check
 from .errors import FieldErrors, InstallerError
+from .models import InstallConfig, Networking, Section
 
 _NETWORK_TYPES = {"openshiftsdn": "OpenShiftSDN", "ovnkubernetes": "OVNKubernetes"}
 _VERSIONS = ("v1", "v1beta3", "v1beta4")
@@ -15,8 +16,12 @@ _LEGACY_TOPOLOGY = ("datacenter", "folder", "cluster", "defaultDatastore", "reso
 _LEGACY = ("vCenter", "username", "password", *_LEGACY_TOPOLOGY)
 
 
-def upconvert(config: dict[str, Any], platform: str, log: Log) -> None:
-    """Bring a decoded install-config to v1, in place; `platform` is the one that counts. Raises `InstallerError`."""
+def upconvert(config: InstallConfig, platform: str, log: Log) -> None:
+    """Bring a decoded install-config to v1, in place.
+
+    platform: the one that is set, "" for none; its section and `networking` get the fields of today. Old forms of
+    vSphere are logged as deprecated. Raises `InstallerError` with the first thing that cannot be converted.
+    """
     errors = FieldErrors()
     version = config.get("apiVersion", "")
     if not version:
@@ -26,7 +31,7 @@ def upconvert(config: dict[str, Any], platform: str, log: Log) -> None:
     else:
         config["apiVersion"] = "v1"
         _networking(config.get("networking", {}))
-        section = config.get("platform", {}).get(platform)
+        section = config.get("platform", {}).get(platform, {})
         if platform == "baremetal":
             _provisioning(section, errors)
         elif platform == "vsphere":
@@ -38,20 +43,19 @@ def upconvert(config: dict[str, Any], platform: str, log: Log) -> None:
         raise InstallerError(f"failed to create install config: failed to upconvert install config: {errors[0]}")
 
 
-def _networking(networking: dict[str, Any]) -> None:
-    if networking.get("type") and not networking.get("networkType"):
-        networking["networkType"] = networking["type"]
-    kind = networking.get("networkType", "")
-    if kind.lower() in _NETWORK_TYPES:
-        networking["networkType"] = _NETWORK_TYPES[kind.lower()]
-    if networking.get("machineCIDR") and not networking.get("machineNetwork"):
-        networking["machineNetwork"] = [{"cidr": networking["machineCIDR"]}]
-    if networking.get("serviceCIDR") and not networking.get("serviceNetwork"):
-        networking["serviceNetwork"] = [networking["serviceCIDR"]]
-    if networking.get("clusterNetworks") and not networking.get("clusterNetwork"):
-        networking["clusterNetwork"] = networking["clusterNetworks"]
-    for name in ("type", "machineCIDR", "serviceCIDR", "clusterNetworks"):
-        networking.pop(name, None)
+def _networking(networking: Networking) -> None:
+    given = networking.pop("type", "")
+    kind = networking.get("networkType") or given
+    if kind:
+        networking["networkType"] = _NETWORK_TYPES.get(kind.lower(), kind)
+    machine, service = networking.pop("machineCIDR", ""), networking.pop("serviceCIDR", "")
+    if machine and not networking.get("machineNetwork"):
+        networking["machineNetwork"] = [{"cidr": machine}]
+    if service and not networking.get("serviceNetwork"):
+        networking["serviceNetwork"] = [service]
+    cluster = networking.pop("clusterNetworks", [])
+    if cluster and not networking.get("clusterNetwork"):
+        networking["clusterNetwork"] = cluster
     for entry in networking.get("clusterNetwork", []):
         length = entry.pop("hostSubnetLength", 0)
         net = check.network(entry.get("cidr"))
@@ -59,7 +63,7 @@ def _networking(networking: dict[str, Any]) -> None:
             entry.setdefault("hostPrefix", net.max_prefixlen - length)
 
 
-def _provisioning(section: dict[str, Any], errors: FieldErrors) -> None:
+def _provisioning(section: Section, errors: FieldErrors) -> None:
     if section.pop("provisioningDHCPExternal", False) and not section.get("provisioningNetwork"):
         section["provisioningNetwork"] = "Unmanaged"
     ip = section.pop("provisioningHostIP", "")
@@ -72,7 +76,7 @@ def _provisioning(section: dict[str, Any], errors: FieldErrors) -> None:
         )  # fmt: skip
 
 
-def _vips(section: dict[str, Any], path: str, errors: FieldErrors) -> None:
+def _vips(section: Section, path: str, errors: FieldErrors) -> None:
     for old, new in (("apiVIP", "apiVIPs"), ("ingressVIP", "ingressVIPs")):
         value = section.pop(old, "")
         if value and not section.get(new):
@@ -85,7 +89,7 @@ def _vips(section: dict[str, Any], path: str, errors: FieldErrors) -> None:
 # --- vSphere --------------------------------------------------------------------------
 
 
-def _vsphere(section: dict[str, Any], log: Log) -> None:
+def _vsphere(section: Section, log: Log) -> None:
     """Credentials and topology of before 4.13; unlike upstream without a look into the vCenter, which may be out of reach."""
     old = {name: section.pop(name, "") for name in _LEGACY}
     # Errors then name the old field.
@@ -117,7 +121,7 @@ def _vsphere(section: dict[str, Any], log: Log) -> None:
         )
 
 
-def _vcenter(old: dict[str, str], domains: list[dict[str, Any]]) -> dict[str, Any]:
+def _vcenter(old: dict[str, str], domains: list[Section]) -> dict[str, Any]:
     datacenters = [old["datacenter"], *((domain.get("topology") or {}).get("datacenter", "") for domain in domains)]
     return {
         "server": old["vCenter"], "port": 443, "user": old["username"], "password": old["password"],
@@ -138,7 +142,7 @@ def _failure_domain(old: dict[str, str], server: str, log: Log) -> dict[str, Any
     }  # fmt: skip
 
 
-def _full_paths(topology: dict[str, Any], log: Log) -> None:
+def _full_paths(topology: Section, log: Log) -> None:
     for name, kind in (("computeCluster", "host"), ("datastore", "datastore"), ("folder", "vm")):
         value = topology.get(name, "")
         if value and not value.startswith("/"):

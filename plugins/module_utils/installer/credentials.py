@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ _TEN_YEARS = timedelta(days=3650)
 _ALPHABET = "abcdefghijkmnopqrstuvwxyzABCDEFGHIJKLMNPQRSTUVWXYZ23456789"
 
 
-def _key_pem(key: Any) -> str:
+def _key_pem(key: rsa.RSAPrivateKey) -> str:
     return str(
         key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
@@ -49,7 +50,7 @@ def _key_pem(key: Any) -> str:
     )
 
 
-def _key_id(key: Any) -> Any:
+def _key_id(key: rsa.RSAPrivateKey) -> Any:
     public = key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1)
     return x509.SubjectKeyIdentifier(hashlib.sha1(public, usedforsecurity=False).digest())
 
@@ -61,7 +62,10 @@ def _usage(**on: bool) -> Any:
 
 
 def signer(name: str) -> dict[str, str]:
-    """A self-signed CA called `name`, good for ten years: {"key", "crt"} in PEM."""
+    """A self-signed CA called `name`, good for ten years: {"key", "crt"} in PEM.
+
+    The key is RSA with 2,048 bits; the certificate has the subject OU=openshift, CN=name.
+    """
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     subject = x509.Name(
         [x509.NameAttribute(oid.NameOID.ORGANIZATIONAL_UNIT_NAME, "openshift"),
@@ -79,7 +83,10 @@ def signer(name: str) -> dict[str, str]:
 
 
 def admin_client(ca: dict[str, str]) -> dict[str, str]:
-    """The client certificate of system:admin, signed by the admin-kubeconfig-signer `ca`: {"key", "crt"}."""
+    """The client certificate of system:admin, signed by the admin-kubeconfig-signer `ca`: {"key", "crt"}.
+
+    ca: {"key", "crt"} in PEM. The certificate is in group system:masters and good for ten years from the CA's start.
+    """
     ca_key: Any = serialization.load_pem_private_key(ca["key"].encode(), None)
     ca_cert = x509.load_pem_x509_certificate(ca["crt"].encode())
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -105,7 +112,11 @@ def admin_client(ca: dict[str, str]) -> dict[str, str]:
 
 
 def kubeconfig(cluster: str, base_domain: str, signers: dict[str, dict[str, str]], admin: dict[str, str]) -> str:
-    """The administrator's kubeconfig; it trusts the three kube-apiserver signers, not yet the router's CA."""
+    """The administrator's kubeconfig; it trusts the three kube-apiserver signers, not yet the router's CA.
+
+    signers: {"key", "crt"} by name, see SIGNERS; admin: the same of `admin_client`. Returns YAML with one context,
+    `admin`, for the API at `api.CLUSTER.BASE_DOMAIN`.
+    """
     authorities = "".join(
         signers[name]["crt"]
         for name in (
@@ -138,7 +149,10 @@ def kubeconfig(cluster: str, base_domain: str, signers: dict[str, dict[str, str]
 
 
 def trusts_more(there: bytes, made: bytes) -> bool:
-    """Return whether the kubeconfig `there` is the one that was made, with CAs added: wait-for puts the router's before the others."""
+    """Return whether the kubeconfig `there` is the one that was `made`, with CAs added.
+
+    wait-for puts the router's CA before the others. What is not a kubeconfig gives False.
+    """
 
     def parts(text: bytes) -> tuple[bytes, dict[str, Any]]:
         config, __ = load(text.decode(), "kubeconfig")
@@ -153,7 +167,10 @@ def trusts_more(there: bytes, made: bytes) -> bool:
 
 
 def password() -> dict[str, str]:
-    """A new kubeadmin password, `xxxxx-xxxxx-xxxxx-xxxxx`, and its bcrypt hash: {"password", "hash"}."""
+    """A new kubeadmin password, `xxxxx-xxxxx-xxxxx-xxxxx`, and its bcrypt hash: {"password", "hash"}.
+
+    The alphabet has no characters that are easily confused. The hash has cost 10 and prefix $2a$.
+    """
     groups = ("".join(secrets.choice(_ALPHABET) for __ in range(5)) for __ in range(4))
     text = "-".join(groups)
     return {"password": text, "hash": bcrypt.hashpw(text.encode(), bcrypt.gensalt(10, b"2a")).decode()}
@@ -171,13 +188,19 @@ NO_TOKENS = {
 
 
 class TokenSigner:
-    """A P-256 key that signs JWTs and is then discarded."""
+    """A P-256 key that signs JWTs and is then discarded.
+
+    Nothing writes the private half anywhere, so no more tokens can be made for a service that has the public one.
+    """
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
 
     def public(self) -> str:
-        """The public half, base64 of PEM `EC PUBLIC KEY`."""
+        """The public half, base64 of PEM `EC PUBLIC KEY`.
+
+        The service takes it so, as EC_PUBLIC_KEY_PEM; lines within the PEM have 64 characters.
+        """
         der = self._key.public_key().public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
@@ -186,8 +209,12 @@ class TokenSigner:
         pem = "\n".join(["-----BEGIN EC PUBLIC KEY-----", *lines, "-----END EC PUBLIC KEY-----", ""])
         return base64.b64encode(pem.encode()).decode()
 
-    def token(self, claims: dict[str, Any]) -> str:
-        """An ES256 JWT."""
+    def token(self, claims: Mapping[str, object]) -> str:
+        """An ES256 JWT.
+
+        claims: the payload, JSON-able. Header and payload are compact JSON; the signature is r and s, 32 bytes each
+        (RFC 7518).
+        """
         head = json.dumps({"alg": "ES256", "typ": "JWT"}, separators=(",", ":")).encode()
         signed = f"{_b64url(head)}.{_b64url(json.dumps(claims, separators=(',', ':')).encode())}"
         r, s = utils.decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
@@ -195,7 +222,10 @@ class TokenSigner:
 
 
 def infra_env_token(infra_env_id: str) -> dict[str, str]:
-    """As `tokens`, for releases with one JWT, which names the infra-env, for all personas."""
+    """As `tokens`, for releases with one JWT, which names the infra-env, for all personas.
+
+    All three tokens are the same text, and it never expires.
+    """
     signer = TokenSigner()
     token = signer.token({"infra_env_id": infra_env_id})
     return {
@@ -216,7 +246,7 @@ def tokens(expires: datetime | None = None) -> dict[str, str]:
     signer = TokenSigner()
 
     def token(scheme: str) -> str:
-        claims: dict[str, Any] = {"auth_scheme": scheme}
+        claims: dict[str, object] = {"auth_scheme": scheme}
         if expires is not None:
             claims["exp"] = int(expires.timestamp())
         return signer.token(claims)

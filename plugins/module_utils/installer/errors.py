@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from ..vocabulary import Exit
 
 
 class InstallerError(ValueError):
-    """An input or a step was refused; the text is the whole message. `exit_code` is the process's."""
+    """An input or a step was refused; the text is the whole message. `exit_code` is the process's.
+
+    Texts follow openshift-install's where it has one for the case.
+    """
 
     exit_code = Exit.FAILED
 
 
 class FieldErrors(list[str]):
-    """The errors of one file, collected, in order of discovery. `path` spells the fields' paths."""
+    """The errors of one file, collected, in order of discovery. `path` spells the fields' paths.
+
+    It is a list of finished texts, so `+=` joins two files' errors. `check` raises them together. path: turns a field's
+    path into the spelling of the release; the path as it is, by default.
+    """
 
     def __init__(self, *, path: Callable[[str], str] = str) -> None:
         super().__init__()
         self.path = path
 
-    def invalid(self, path: str, value: Any, detail: str) -> None:
+    def invalid(self, path: str, value: object, detail: str) -> None:
         """Report `value` as invalid for the reason in `detail`."""
         self.append(f"{self.path(path)}: Invalid value: {quote(value)}: {detail}")
 
@@ -34,8 +40,11 @@ class FieldErrors(list[str]):
         """Report that `path` must not be set."""
         self.append(f"{self.path(path)}: Forbidden: {detail}")
 
-    def unsupported(self, path: str, value: Any, supported: Iterable[str]) -> None:
-        """`value` is not one of `supported`."""
+    def unsupported(self, path: str, value: object, supported: Iterable[str]) -> None:
+        """`value` is not one of `supported`.
+
+        supported: the allowed values, in the order of the text.
+        """
         names = ", ".join(quote(name) for name in supported)
         self.append(f"{self.path(path)}: Unsupported value: {quote(value)}: supported values: {names}")
 
@@ -48,7 +57,10 @@ class FieldErrors(list[str]):
         self.append(f"{self.path(path)}: Too many: {count}: must have at most {most} items")
 
     def text(self) -> str:
-        """One error bare, several as `[a, b]`, exact repetitions once."""
+        """One error bare, several as `[a, b]`, exact repetitions once.
+
+        Several are joined as Kubernetes' `errors.Aggregate` does.
+        """
         seen = list(dict.fromkeys(self))
         return seen[0] if len(seen) == 1 else f"[{', '.join(seen)}]"
 
@@ -59,7 +71,10 @@ class FieldErrors(list[str]):
 
 
 def quote(value: object) -> str:
-    """`value` as Go prints it in a field error: strings quoted, numbers and booleans bare, the rest as JSON."""
+    """`value` as Go prints it in a field error: strings quoted, numbers and booleans bare, the rest as JSON.
+
+    Text is not escaped beyond JSON's needs: other scripts stay readable.
+    """
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from ..releases import ReleaseProfile
 from .errors import FieldErrors
 from .install_config import platform_name
+from .models import InstallConfig
 
 SETS = ("CustomNoUpgrade", "DevPreviewNoUpgrade", "LatencySensitive", "TechPreviewNoUpgrade")
 _PREVIEWS = ("TechPreviewNoUpgrade", "DevPreviewNoUpgrade")
@@ -39,8 +39,11 @@ def protected(gate: str) -> str:
     )
 
 
-def enabled(config: dict[str, Any], profile: ReleaseProfile, gate: str) -> bool:
-    """Return whether `gate` is on with this feature set and release."""
+def enabled(config: InstallConfig, profile: ReleaseProfile, gate: str) -> bool:
+    """Return whether `gate` is on with this feature set and release.
+
+    A valid `featureGates` entry decides, the last one first; without one, the release's default or the feature set.
+    """
     for entry in reversed(config.get("featureGates") or []):
         name, __, value = entry.partition("=")
         if name == gate and _BOOLEAN.fullmatch(value):
@@ -49,7 +52,7 @@ def enabled(config: dict[str, Any], profile: ReleaseProfile, gate: str) -> bool:
     return default.get(gate, False) or config.get("featureSet") in _GATES.get(gate, _PREVIEWS)
 
 
-def _protected_fields(config: dict[str, Any], profile: ReleaseProfile) -> Iterator[tuple[str, str]]:
+def _protected_fields(config: InstallConfig, profile: ReleaseProfile) -> Iterator[tuple[str, str]]:
     """(gate, field) for every field that is used and that a feature gate of this release protects."""
     control, compute, platform = config["controlPlane"], config.get("compute") or [], platform_name(config)
     known = profile.field_gates
@@ -69,8 +72,11 @@ def _protected_fields(config: dict[str, Any], profile: ReleaseProfile) -> Iterat
         yield "ClusterAPIComputeInstall", "compute.management"
 
 
-def validate(config: dict[str, Any], profile: ReleaseProfile, errors: FieldErrors) -> None:
-    """Check everything of this module's title."""
+def validate(config: InstallConfig, profile: ReleaseProfile, errors: FieldErrors) -> None:
+    """Check feature set and gates, fields that a gate protects, capabilities, CPU partitioning and OS image stream.
+
+    config: an install-config with defaults. Problems are added to `errors` with the texts of the installer.
+    """
     chosen = config.get("featureSet", "")
     if chosen == "OKD":
         errors.forbidden("featureSet", "OKD featureset is not supported on OpenShift clusters")
@@ -103,8 +109,11 @@ def validate(config: dict[str, Any], profile: ReleaseProfile, errors: FieldError
         errors.forbidden("osImageStream", f"is not known to release {profile.name}")
 
 
-def capability_names(config: dict[str, Any], errors: FieldErrors) -> None:
-    """Check that the capabilities and their set exist."""
+def capability_names(config: InstallConfig, errors: FieldErrors) -> None:
+    """Check that the capabilities and their set exist.
+
+    The names are those of openshift/api (`config/v1`); a baseline that is not given is vCurrent.
+    """
     capabilities = config.get("capabilities") or {}
     baseline = capabilities.get("baselineCapabilitySet") or "vCurrent"
     if baseline not in _ADDED:
@@ -114,7 +123,7 @@ def capability_names(config: dict[str, Any], errors: FieldErrors) -> None:
             errors.unsupported(f"capabilities.additionalEnabledCapabilities[{index}]", name, CAPABILITIES)
 
 
-def _capabilities(config: dict[str, Any], errors: FieldErrors) -> None:
+def _capabilities(config: InstallConfig, errors: FieldErrors) -> None:
     capabilities = config.get("capabilities")
     if capabilities is None:
         return

@@ -45,7 +45,10 @@ def config(raw: bytes) -> bytes:
 
 
 def image(source: Path, target: Path) -> None:
-    """Write `source`, an agent ISO, to `target` with tokens of another key; one that is newer than `source` is kept."""
+    """Write `source`, an agent ISO, to `target` with tokens of another key; one that is newer than `source` is kept.
+
+    Raises `InstallerError` when `source` has no Ignition config, or one without tokens. The mode is that of `source`.
+    """
     if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
         return
     with LiveIso(source) as iso:

@@ -22,7 +22,11 @@ class JsonError(ValueError):
 
 
 def loads(text: str) -> Any:
-    """Parse one JSON value. Raises `JsonError`."""
+    """Parse one JSON value.
+
+    Raises `JsonError` with encoding/json's message, also for depths and numbers of values beyond the limits of
+    `documents`.
+    """
     try:
         return load_json(text, name="JSON")
     except DocumentError as error:
@@ -49,8 +53,11 @@ def dumps(value: object, *, indent: bool = False) -> str:
     return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def kind(value: Any) -> str:
-    """What an error calls the value."""
+def kind(value: object) -> str:
+    """What an error calls the value.
+
+    One of encoding/json's words: null, bool, number, string, array, object.
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Base ISO and boot images: agent ISO, PXE files, config image."""
+"""The boot images: agent ISO, PXE files, config image."""
 
 from __future__ import annotations
 
@@ -6,149 +6,69 @@ import hashlib
 import json
 import re
 import shutil
-import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from .. import files
 from ..ignition.config import dumps, files_of
-from ..release.payload import extract_files, read_matching
-from ..release.registry import RegistryError
+from ..release.payload import read_matching
 from ..state import write_atomic
-from ..vocabulary import Component
-from . import check, manifests
 from .build import Build
-from .errors import InstallerError
-from .ignition import CONFIG_IMAGE_PATHS
+from .live_env import CONFIG_IMAGE_PATHS
+from .manifests.overrides import overrides_of
+
+if TYPE_CHECKING:
+    from ..coreos.iso import LiveIso
 
 # Part of an image's fingerprint: raise it when the same inputs give other bytes.
 _FORMAT = 2
 
 
 def kernel_arguments(build: Build) -> list[str]:
-    """What the live system is booted with in addition."""
+    """What the live system is booted with in addition.
+
+    A serial console for the external platform `oci`, and `fips=1` when the cluster has that mode.
+    """
     aci = build["AgentClusterInstall Config"]["Config"]
     found = []
     if (aci["spec"].get("external") or {}).get("platformName") == "oci":
         found.append("console=ttyS0")
-    if manifests.overrides_of(aci).get("fips"):
+    if overrides_of(aci).get("fips"):
         found.append("fips=1")
     return found
 
 
-# --- base ISO -----------------------------------------------------------------------
+class Artifacts(TypedDict):
+    """All that an image is made of.
+
+    arch: RPM's name; ignition: JSON text; base, agent_files: {"path", "identity"}; base_url: bootArtifactsBaseURL;
+    rootfs_url: where the payload's root file system is published. "" is what is absent.
+    """
+
+    arch: str
+    ignition: str
+    kargs: list[str]
+    base: dict[str, str]
+    agent_files: dict[str, str]
+    base_url: str
+    minimal: bool
+    external: bool
+    rootfs_url: str
+    fingerprint: str
 
 
-def base_iso(build: Build) -> dict[str, str]:
-    """{"path", "identity"} of the live ISO to start from; path is "" when nothing may be fetched."""
-    arch = build["InfraEnv Config"]["Config"]["spec"].get("cpuArchitecture") or "x86_64"
-    images = build.options.os_image
-    override = images.get(arch) or images.get("")
-    try:
-        if override:
-            build.log.warning("Found override for OS Image. Please be warned, this is not advised")
-            return _override(build, override)
-        return _from_release(build, arch)
-    except OSError as error:
-        raise InstallerError(f"failed to get base ISO image: {files.explain(error)}") from error
-    except RegistryError as error:
-        raise InstallerError(f"failed to get base ISO image: {error}") from error
+def artifacts(build: Build) -> Artifacts:
+    """All that an image is made of, and its fingerprint.
 
-
-def _override(build: Build, place: str) -> dict[str, str]:
-    why = check.request_uri(place)
-    if why:
-        raise InstallerError(f"failed to get base ISO image: {why}")
-    path = Path(place.removeprefix("file://"))
-    if place.startswith(("http://", "https://")):
-        path = build.options.cache / "image_cache" / f"{hashlib.sha256(place.encode()).hexdigest()}.iso"
-        if not path.exists():
-            if build.options.dry:
-                return {"path": "", "identity": place}
-            _download(build, place, path)
-    if not path.is_file():
-        why = (
-            "is a directory, not an ISO image"
-            if path.is_dir()
-            else "not a regular file"
-            if path.exists()
-            else "no such file"
-        )
-        raise InstallerError(f"failed to get base ISO image: {path}: {why}")
-    status = path.stat()
-    return {"path": str(path), "identity": f"{path.name}:{status.st_size}:{status.st_mtime_ns}"}
-
-
-def _download(build: Build, url: str, target: Path) -> None:
-    build.log.info("Downloading base ISO")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with (
-            urllib.request.build_opener().open(url, timeout=60) as response,
-            files.new_file(target, overwrite=True, mode=0o644) as out,
-        ):
-            shutil.copyfileobj(response, out, 2**20)
-    except OSError as error:
-        raise InstallerError(
-            f"failed to get base ISO image: {url}: {getattr(error, 'reason', files.explain(error))}"
-        ) from error
-
-
-def _from_release(build: Build, arch: str) -> dict[str, str]:
-    facts = build.release_facts
-    if "error" in facts:
-        build.log.warning("Failed to extract base ISO from release payload - check registry configuration")
-        raise RegistryError(f"the base ISO comes from the release payload: {facts['error']}")
-    pullspec, name = facts["os_images"], f"{build.os_stream}-{arch}.iso"
-    if not pullspec:
-        raise RegistryError(f"the release has no component {Component.MACHINE_OS_IMAGES}")
-    folder = build.os_images_cache
-    path, checksum, stream = folder / name, folder / f"{name}.sha256", folder / f"{build.os_stream}-stream.json"
-    if path.exists() and checksum.exists():
-        build.log.info("Verifying cached file")
-        if _sha256(path) == checksum.read_text().split()[0]:
-            build.log.info(f"Using cached Base ISO {path}")
-            return {"path": str(path), "identity": f"{pullspec}/{name}"}
-        path.unlink()
-    if build.options.dry:
-        return {"path": "", "identity": f"{pullspec}/{name}"}
-    build.log.info("Extracting base ISO from release payload")
-    release = build.release()
-    targets = {f"coreos/{target.name}": target for target in (path, checksum, stream)}
-    found = extract_files(release.registry, pullspec, release.arch, targets)
-    digest = found.get(f"coreos/{name}")
-    if digest is None:
-        raise InstallerError(
-            f"failed to get base ISO image: base ISO for {arch} not found in release image, check release image "
-            "architecture"
-        )
-    stated = checksum.read_text().split()[0] if checksum.exists() else digest
-    if stated != digest:
-        path.unlink()
-        checksum.unlink()
-        raise RegistryError(f"{pullspec}: /coreos/{name} has sha256 {digest}, not {stated}")
-    checksum.write_text(f"{digest}\n")
-    build.log.info(f"Base ISO obtained from release and cached at [{path}]")
-    return {"path": str(path), "identity": f"{pullspec}/{name}"}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-# --- artifacts ------------------------------------------------------------------------
-
-
-def artifacts(build: Build) -> dict[str, Any]:
-    """All that an image is made of, and its fingerprint."""
+    Images are written again only when the fingerprint is another, or a file was touched.
+    """
     aci = build["AgentClusterInstall Config"]["Config"]
     agent = (build["Agent Config"] or {}).get("Config")
     ignition = build["Agent Installer Ignition"]
     external = aci["spec"].get("platformType") == "External"
     minimal = ignition["Minimal"]
     base_url = ((agent or {}).get("bootArtifactsBaseURL") or "").strip("/")
-    found: dict[str, Any] = {
+    found: Artifacts = {
         "arch": ignition["CPUArch"],
         "ignition": dumps(ignition["Config"]).decode(),
         "kargs": build["Agent ISO/PXE files Kernel Arguments"],
@@ -158,6 +78,7 @@ def artifacts(build: Build) -> dict[str, Any]:
         "minimal": minimal,
         "external": external,
         "rootfs_url": build.os_image_metadata(ignition["CPUArch"]).get("rootfs_url", "") if minimal else "",
+        "fingerprint": "",  # of the rest, below
     }
     identity = [
         _FORMAT, found["ignition"], found["kargs"], found["base"]["identity"], found["agent_files"]["identity"], base_url,
@@ -166,8 +87,6 @@ def artifacts(build: Build) -> dict[str, Any]:
     found["fingerprint"] = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
     return found
 
-
-# --- text interface ---------------------------------------------------------------------
 
 _TUI = ["usr/bin/agent-tui", "usr/lib64/libnmstate.so.*"]
 # Runs in the initrd, before the switch to the real root.
@@ -210,9 +129,6 @@ def agent_files(build: Build) -> dict[str, str]:
     return {"path": "" if empty else str(path), "identity": pullspec}
 
 
-# --- images -----------------------------------------------------------------------------
-
-
 def _fresh(build: Build, kind: str, fingerprint: str, paths: list[Path]) -> bool:
     """Return whether the files of the last run are still what this run would make."""
     known = build.store.own.get("images", {}).get(kind, {})
@@ -238,8 +154,12 @@ def _record(build: Build, kind: str, fingerprint: str, paths: list[Path]) -> Non
 
 
 def agent_iso(build: Build) -> None:
-    """Write `agent.<arch>.iso`, and the rootfs of a minimal one."""
-    parts = build["Agent Installer Artifacts"]
+    """Write `agent.<arch>.iso`, and the rootfs of a minimal one.
+
+    The rootfs is for `bootArtifactsBaseURL`, in `boot-artifacts/`; without that URL the minimal ISO fetches the
+    published one. An ISO that is up to date is left alone; a dry run only notes what would change.
+    """
+    parts: Artifacts = build["Agent Installer Artifacts"]
     arch, directory = parts["arch"], build.options.directory
     target = directory / f"agent.{arch}.iso"
     if parts["minimal"]:
@@ -268,7 +188,7 @@ def agent_iso(build: Build) -> None:
     build.save_rendezvous_ip()
 
 
-def _write_full(build: Build, parts: dict[str, Any], target: Path, _rootfs: Path) -> None:
+def _write_full(build: Build, parts: Artifacts, target: Path, _rootfs: Path) -> None:
     from ..coreos.iso import LiveIso
 
     with LiveIso(Path(parts["base"]["path"])) as iso:
@@ -283,7 +203,7 @@ def _write_full(build: Build, parts: dict[str, Any], target: Path, _rootfs: Path
             )
 
 
-def _embed(iso: Any, parts: dict[str, Any]) -> None:
+def _embed(iso: LiveIso, parts: Artifacts) -> None:
     iso.ignition = parts["ignition"].encode()
     if parts["kargs"]:
         iso.edit_kargs(append=parts["kargs"])
@@ -291,7 +211,7 @@ def _embed(iso: Any, parts: dict[str, Any]) -> None:
         iso.append_to_initrd(Path(parts["agent_files"]["path"]).read_bytes())
 
 
-def _write_minimal(build: Build, parts: dict[str, Any], target: Path, rootfs: Path) -> None:
+def _write_minimal(build: Build, parts: Artifacts, target: Path, rootfs: Path) -> None:
     from ..coreos import minimal
     from ..coreos.iso import ROOTFS_PATH, LiveIso
 
@@ -342,15 +262,16 @@ def published_rootfs(volume_id: str, arch: str) -> str:
     return ""
 
 
-# --- PXE --------------------------------------------------------------------------------
-
-
 def pxe_files(build: Build) -> None:
-    """Write `boot-artifacts/agent.<arch>-{initrd.img,rootfs.img,vmlinuz}`, the iPXE script, and what s390x needs."""
+    """Write `boot-artifacts/agent.<arch>-{initrd.img,rootfs.img,vmlinuz}`, the iPXE script, and what s390x needs.
+
+    They go to `boot-artifacts/`, which is emptied first; the script needs `bootArtifactsBaseURL`. Files that are up to
+    date are left alone; a dry run only notes what would change.
+    """
     from ..coreos import cpio, pxe
     from ..coreos.iso import LiveIso
 
-    parts = build["Agent Installer Artifacts"]
+    parts: Artifacts = build["Agent Installer Artifacts"]
     directory = build.options.directory
     folder, prefix = directory / "boot-artifacts", f"agent.{parts['arch']}"
     s390x = parts["arch"] == "s390x"
@@ -384,9 +305,6 @@ def pxe_files(build: Build) -> None:
     build.log.info(f"PXE boot artifacts created in: {folder}")
     build.log.info(f"Kernel parameters for PXE boot: {arguments}")
     build.save_rendezvous_ip()
-
-
-# --- config image -------------------------------------------------------------------------
 
 
 def config_iso(build: Build) -> None:

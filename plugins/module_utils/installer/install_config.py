@@ -5,29 +5,28 @@ from __future__ import annotations
 import ipaddress
 import socket
 import threading
-from typing import Any
 
 from ..log import Log
 from ..releases import ReleaseProfile
 from . import check
 from .conversion import upconvert
 from .errors import InstallerError
+from .models import InstallConfig, Section
 from .schema import decode_file
 from .shapes import INSTALL_CONFIG
 
 FILENAME = "install-config.yaml"
-ON_PREM = ("baremetal", "vsphere", "nutanix", "none", "external")
 _ROLE_ORDER = {"master": 0, "arbiter": 1, "worker": 2}
 
 
-def parse(text: str, log: Log, *, lenient: bool = False) -> dict[str, Any]:
+def parse(text: str, log: Log, *, lenient: bool = False) -> InstallConfig:
     """Decode install-config.yaml into canonical keys, upconverted to v1, without defaults.
 
     With `lenient` (an invoker is set) unknown fields are warnings. Raises `InstallerError`.
     """
     unknown: list[str] = []
     try:
-        config: dict[str, Any] = decode_file(text, FILENAME, INSTALL_CONFIG, unknown=unknown)
+        config: InstallConfig = decode_file(text, FILENAME, INSTALL_CONFIG, unknown=unknown)
     except InstallerError as error:
         try:  # wrong types and unknown fields in one report
             decode_file(text, FILENAME, INSTALL_CONFIG, strict=not lenient)
@@ -47,8 +46,12 @@ def parse(text: str, log: Log, *, lenient: bool = False) -> dict[str, Any]:
     return config
 
 
-def set_defaults(config: dict[str, Any], profile: ReleaseProfile, version: str) -> None:
-    """Fill in what was left out, in place."""
+def set_defaults(config: InstallConfig, profile: ReleaseProfile, version: str) -> None:
+    """Fill in what was left out, in place.
+
+    version: that of the release, for its OS image stream. VIPs of baremetal are looked up in DNS, with five seconds for
+    each. The defaults are those of the installer's pkg/types/defaults.
+    """
     networking = config.setdefault("networking", {})
     networking.setdefault("networkType", "OVNKubernetes")
     if not networking.get("machineNetwork"):
@@ -88,12 +91,15 @@ def set_defaults(config: dict[str, Any], profile: ReleaseProfile, version: str) 
 
 
 def default_stream(version: str) -> str:
-    """The OS image stream that a release installs when none is asked for."""
+    """The OS image stream that a release installs when none is asked for.
+
+    version: as `4.21.3`; from 5 on it is rhel-10.
+    """
     major = version.lstrip("v").partition(".")[0]
     return "rhel-10" if major.isdigit() and int(major) >= 5 else "rhel-9"
 
 
-def _baremetal_defaults(config: dict[str, Any], section: dict[str, Any]) -> None:
+def _baremetal_defaults(config: InstallConfig, section: Section) -> None:
     section.setdefault("libvirtURI", "qemu:///system")
     section.setdefault("externalBridge", "baremetal")
     section.setdefault("provisioningBridge", "provisioning")
@@ -134,13 +140,19 @@ def _lookup(name: str, seconds: float = 5.0) -> str:
     return found[0] if found else ""
 
 
-def platform_name(config: dict[str, Any]) -> str:
-    """The platform that is set; "" when none is."""
+def platform_name(config: InstallConfig) -> str:
+    """The platform that is set; "" when none is.
+
+    A section that is null counts as not set; of several the first one counts.
+    """
     return next((name for name, value in config.get("platform", {}).items() if value is not None), "")
 
 
-def replicas(config: dict[str, Any]) -> dict[str, int]:
-    """Replicas by role: master, arbiter, worker."""
+def replicas(config: InstallConfig) -> dict[str, int]:
+    """Replicas by role: master, arbiter, worker.
+
+    config: an install-config with defaults. Workers are those of all compute pools together.
+    """
     return {
         "master": config["controlPlane"].get("replicas", 0),
         "arbiter": (config.get("arbiter") or {}).get("replicas", 0),
@@ -148,8 +160,11 @@ def replicas(config: dict[str, Any]) -> dict[str, int]:
     }
 
 
-def machine_network_of(config: dict[str, Any], ip: str) -> str:
-    """The machine network that `ip` belongs to, as CIDR text; "" when none."""
+def machine_network_of(config: InstallConfig, ip: str) -> str:
+    """The machine network that `ip` belongs to, as CIDR text; "" when none.
+
+    ip: a valid address. The text is as `cidr` returns it.
+    """
     for entry in config["networking"]["machineNetwork"]:
         net = check.network(entry.get("cidr"))
         if net is not None and ipaddress.ip_address(ip) in net:
@@ -158,6 +173,9 @@ def machine_network_of(config: dict[str, Any], ip: str) -> str:
 
 
 def cidr(text: str) -> str:
-    """A CIDR as Go prints it: host bits are masked, IPv6 is compressed."""
+    """A CIDR as Go prints it: host bits are masked, IPv6 is compressed.
+
+    What is not a CIDR comes back as it is.
+    """
     net = check.network(text)
     return str(net) if net is not None else text

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .errors import InstallerError, quote
+from .models import ImageSource, Mirrored, Section
 
 FILENAME = "mirror/registries.conf"
 CA_FILENAME = "mirror/ca-bundle.crt"
@@ -29,8 +30,11 @@ unqualified-search-registries = []
 """
 
 
-def merge(sources: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join image sources that share source and policy; mirrors keep their order, each stands once."""
+def merge(sources: Iterable[ImageSource]) -> list[dict[str, Any]]:
+    """Join image sources that share source and policy; mirrors keep their order, each stands once.
+
+    Returns {"source", "sourcePolicy", "mirrors"} in the order of first mention.
+    """
     merged: dict[tuple[str, str], dict[str, Any]] = {}
     for source in sources:
         key = (source.get("source", ""), source.get("sourcePolicy", ""))
@@ -39,8 +43,12 @@ def merge(sources: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(merged.values())
 
 
-def render(sources: list[dict[str, Any]], *, blocked: bool) -> str:
-    """registries.conf for `imageDigestSources`; `blocked` is whether the release knows NeverContactSource."""
+def render(sources: list[ImageSource], *, blocked: bool) -> str:
+    """registries.conf for `imageDigestSources`; `blocked` is whether the release knows NeverContactSource.
+
+    The format is that of containers-registries.conf(5), version 2, with the installer's indentation; without sources it
+    is DEFAULT.
+    """
     if not sources:
         return DEFAULT
     entries = [source for source in merge(sources) if source["mirrors"]]
@@ -55,13 +63,17 @@ def render(sources: list[dict[str, Any]], *, blocked: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def parse(text: str) -> list[dict[str, Any]]:
-    """The registries of a registries.conf as `{"source", "mirrors", "blocked"}`; entries without any mirror stay in."""
+def parse(text: str) -> list[Mirrored]:
+    """The registries of a registries.conf as `{"source", "mirrors", "blocked"}`; entries without any mirror stay in.
+
+    `located` is whether an entry has a `location`; else `source` is its prefix. Raises `InstallerError` for text that
+    is not TOML, and for values of other types.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InstallerError(f"failed to unmarshal {FILENAME}: toml: {error}") from error
-    found = []
+    found: list[Mirrored] = []
     for entry in _tables(data, "registry"):
         mirrors = _tables(entry, "mirror")
         texts = [
@@ -82,15 +94,18 @@ def parse(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def _tables(data: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def _tables(data: Section, name: str) -> list[Section]:
     found = data.get(name, [])
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         raise InstallerError(f"{FILENAME}: [[registry]] and [[registry.mirror]] must be tables")
     return found
 
 
-def mirrors_of(pullspec: str, registries: list[dict[str, Any]]) -> list[str]:
-    """Where else `pullspec` can be pulled from, best first: the longest matching source wins, ports and all."""
+def mirrors_of(pullspec: str, registries: Iterable[ImageSource]) -> list[str]:
+    """Where else `pullspec` can be pulled from, best first: the longest matching source wins, ports and all.
+
+    registries: as `parse` returns them, or image sources. [] when no source matches.
+    """
     matching = [
         entry
         for entry in registries
@@ -102,6 +117,9 @@ def mirrors_of(pullspec: str, registries: list[dict[str, Any]]) -> list[str]:
     return [mirror + pullspec[len(best["source"]) :] for mirror in best["mirrors"]]
 
 
-def public_registries(registries: list[dict[str, Any]]) -> str:
-    """PUBLIC_CONTAINER_REGISTRIES: the hosts of the mirrored sources, or quay.io without mirrors."""
+def public_registries(registries: Iterable[ImageSource]) -> str:
+    """PUBLIC_CONTAINER_REGISTRIES: the hosts of the mirrored sources, or quay.io without mirrors.
+
+    A host has its port with it, and stands once.
+    """
     return ",".join(dict.fromkeys(entry["source"].partition("/")[0] for entry in registries)) or "quay.io"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import configparser
 import io
-from typing import Any
+from collections.abc import Iterable
 
 from ..addresses import MAC
 from .errors import InstallerError
+from .models import Section
 
 
-def static_files(entries: list[dict[str, Any]]) -> list[dict[str, str]]:
+def static_files(entries: Iterable[Section]) -> list[dict[str, str]]:
     """Files for each host, by name: keyfiles, and `mac_interface.ini` with lines MAC=logical name.
 
     entries: the `spec` of NMStateConfigs, {"config": nmstate, "interfaces": [{"name", "macAddress"}]}. Raises

@@ -21,7 +21,10 @@ _HEADERS = re.compile(r"(?:[^\n:]*:[^\n]*\n)*")
 
 
 def blocks(text: str) -> Iterator[tuple[str, bytes, int]]:
-    """Type and content of each PEM block, and where it ends; other text and damaged blocks are passed over."""
+    """Type and content of each PEM block, and where it ends; other text and damaged blocks are passed over.
+
+    The place is the index in `text` behind the block's last line. Headers in a block are skipped.
+    """
     at, end = 0, _END.search(text)
     while (begin := _BEGIN.search(text, at)) is not None:
         headers = _HEADERS.match(text, begin.end())
@@ -44,7 +47,10 @@ def _decoded(body: str) -> bytes | None:
 
 
 def problem(text: str) -> str | None:
-    """Why `text` is not a bundle of certificates, or None: nothing may follow the last one, not even an empty line."""
+    """Why `text` is not a bundle of certificates, or None: nothing may follow the last one, not even an empty line.
+
+    The reason is Go's or the installer's text. Empty text is `invalid block`.
+    """
     at = 0
     for __, content, at in blocks(text):  # noqa: B007
         try:
@@ -57,7 +63,10 @@ def problem(text: str) -> str | None:
 
 
 def bundle(text: str) -> tuple[str, list[str]]:
-    """The certificates of a bundle without the text between them, and a warning for each that is not of a CA."""
+    """The certificates of a bundle without the text between them, and a warning for each that is not of a CA.
+
+    text: a bundle in which `problem` finds none. Lines of the result have 64 characters; order and repetitions stay.
+    """
     found, warnings = [], []
     for kind, content, __ in blocks(text):
         lines = "\n".join(textwrap.wrap(base64.b64encode(content).decode(), 64))

@@ -18,7 +18,11 @@ _AUTH = ("Kubeconfig Admin Client (Agent)", "Kubeadmin Password")
 
 @dataclass(frozen=True)
 class Target:
-    """What a sub-command makes: assets in order; `said` is the success line's place, relative to the directory."""
+    """What a sub-command makes.
+
+    title: its name in messages; assets: in the order of making; said: places in the success line, relative to the
+    directory.
+    """
 
     title: str
     assets: tuple[str, ...]
@@ -53,7 +57,11 @@ _ZTP = ("Agent PullSecret", "InfraEnv Config", "NMState Config", "AgentClusterIn
 
 @dataclass
 class Result:
-    """changed: files that are, or with `dry` would be, different from before; diffs in Ansible's form; rendezvous_ip if known."""
+    """What a run did.
+
+    changed: files that are, or with `dry` would be, different from before; diffs: in Ansible's form; the others are ""
+    when the run did not need them.
+    """
 
     changed: list[str] = field(default_factory=list)
     diffs: list[dict[str, str]] = field(default_factory=list)
@@ -63,7 +71,11 @@ class Result:
 
 
 def create(targets: list[str], options: Options, log: Log, *, consume: bool = False) -> Result:
-    """Make `targets`, in order, in `options.directory`. Raises `InstallerError`; its text is upstream's fatal line."""
+    """Make `targets`, in order, in `options.directory`.
+
+    targets: keys of TARGETS; consume: delete the inputs afterwards, as upstream. Raises `InstallerError`, whose text is
+    upstream's fatal line; files of targets before it stay and are remembered.
+    """
     if not options.dry:
         options.directory.mkdir(mode=0o750, parents=True, exist_ok=True)
     store = Store(ASSETS, options.directory, log)
@@ -159,7 +171,10 @@ def _consume(store: Store, fetched: list[str], directory: Path, log: Log) -> Non
 
 
 def graph() -> str:
-    """The assets and what they are made from, in the language of Graphviz."""
+    """The assets and what they are made from, in the language of Graphviz.
+
+    Assets are boxes, targets are ellipses; an arrow leads from what is needed.
+    """
     lines = ["digraph G {", "rankdir=LR;"]
     lines += [f'"{asset.name}" [ shape=box ];' for asset in ASSETS]
     lines += [f'"{target.title}" [ shape=ellipse ];' for target in TARGETS.values()]
@@ -169,7 +184,10 @@ def graph() -> str:
 
 
 def exit_code(error: Exception) -> int:
-    """The process's exit status for an error of `create`."""
+    """The process's exit status for an error of `create`.
+
+    The numbers are openshift-install's; see `vocabulary.Exit`.
+    """
     return Exit.INSTALL_CONFIG if "failed to create install config" in str(error) else Exit.FAILED
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
 from ..documents import Positions
 from .errors import InstallerError
@@ -30,18 +30,27 @@ INTEGERS = {
 
 @dataclass(frozen=True)
 class Map:
-    """A free mapping of strings to `shape`."""
+    """A free mapping of strings to `shape`.
 
-    shape: Any
+    Keys come out as they are written; null values are dropped.
+    """
+
+    shape: Shape
 
 
 @dataclass(frozen=True)
 class Struct:
-    """A Go struct: its name, its fields in order, and its package; errors mention name and package."""
+    """A Go struct: its name, its fields in order, and its package; errors mention name and package.
+
+    fields: name as in the document -> shape; package: what precedes the name in messages, as in `types.InstallConfig`.
+    """
 
     name: str
-    fields: dict[str, Any]
+    fields: dict[str, Shape]
     package: str = "types"
+
+
+Shape = Union[str, "list[Any]", Map, Struct]
 
 
 def decode_file(text: str, name: str, shape: Struct, *, strict: bool = True, unknown: list[str] | None = None) -> Any:
@@ -56,9 +65,18 @@ def decode_file(text: str, name: str, shape: Struct, *, strict: bool = True, unk
 
 
 def decode(
-    value: Any, name: str, shape: Struct, position: Positions, *, strict: bool = True, unknown: list[str] | None = None
+    value: object,
+    name: str,
+    shape: Struct,
+    position: Positions,
+    *,
+    strict: bool = True,
+    unknown: list[str] | None = None,
 ) -> Any:
-    """Decode an already parsed document; see `decode_file`."""
+    """Decode an already parsed document; see `decode_file`.
+
+    value, position: as `yamlio.load` returns them; null counts as an empty document.
+    """
     errors: list[str] = []
     strays: list[str] = []
     result = _decode({} if value is None else value, shape, (), (shape.name, ""), position, errors, strays)
@@ -81,7 +99,7 @@ def _where(path: tuple[str | int, ...], position: Positions) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _type(shape: Any) -> str:
+def _type(shape: Shape) -> str:
     """What Go calls the type of a shape."""
     if isinstance(shape, list):
         return f"[]{_type(shape[0])}"
@@ -90,7 +108,7 @@ def _type(shape: Any) -> str:
     return f"{shape.package}.{shape.name}" if isinstance(shape, Struct) else str(shape)
 
 
-def _zero(shape: Any) -> Any:
+def _zero(shape: Shape) -> Any:
     """What Go's encoding/json makes of a null in a list: the element's zero value."""
     if isinstance(shape, list):
         return []
@@ -99,7 +117,7 @@ def _zero(shape: Any) -> Any:
     return {STR: "", BOOL: False, **dict.fromkeys(INTEGERS, 0)}.get(shape)
 
 
-def _scalar(value: Any, shape: str) -> Any:
+def _scalar(value: object, shape: str) -> Any:
     """`value` as sigs.k8s.io/yaml hands it to the JSON decoder of a field of this shape."""
     if shape == STR and isinstance(value, bool):
         return "true" if value else "false"
@@ -134,8 +152,8 @@ def _float(value: float) -> str:
 
 
 def _decode(
-    value: Any,
-    shape: Any,
+    value: object,
+    shape: Shape,
     path: tuple[str | int, ...],
     owner: tuple[str, str],
     position: Positions,
@@ -182,8 +200,11 @@ def _decode(
     return None
 
 
-def ordered(value: Any, shape: Any) -> Any:
-    """`value`, decoded before and changed since, with its keys in the shape's order; keys the shape lacks come last."""
+def ordered(value: object, shape: Shape) -> Any:
+    """`value`, decoded before and changed since, with its keys in the shape's order; keys the shape lacks come last.
+
+    Structs in lists are ordered, too; maps stay as they are.
+    """
     if isinstance(shape, Struct) and isinstance(value, dict):
         known = {name: ordered(value[name], inner) for name, inner in shape.fields.items() if name in value}
         return known | {name: item for name, item in value.items() if name not in known}

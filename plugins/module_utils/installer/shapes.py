@@ -1,8 +1,8 @@
-"""The fields of every input, as data; sources: the public API types of openshift/installer, hive and assisted-service."""
+"""Fields and types of install-config.yaml and agent-config.yaml, and what the manifests share with them."""
 
 from __future__ import annotations
 
-from .schema import BOOL, INT, INT32, INT64, RAW, STR, UINT32, Map, Struct
+from .schema import BOOL, INT, INT32, INT64, RAW, STR, UINT32, Map, Shape, Struct
 
 OBJECT_META = Struct(
     "ObjectMeta",
@@ -25,12 +25,8 @@ OBJECT_META = Struct(
     },
     "v1",
 )
-TYPE_META = {"kind": STR, "apiVersion": STR, "metadata": OBJECT_META}
+TYPE_META: dict[str, Shape] = {"kind": STR, "apiVersion": STR, "metadata": OBJECT_META}
 PROXY = Struct("Proxy", {"httpProxy": STR, "httpsProxy": STR, "noProxy": STR})
-REFERENCE = Struct("LocalObjectReference", {"name": STR}, "v1")
-NAMESPACED = Struct("ClusterReference", {"name": STR, "namespace": STR}, "v1beta1")
-SELECTOR = Struct("LabelSelector", {"matchLabels": Map(STR), "matchExpressions": RAW}, "v1")
-
 ROOT_DEVICE_HINTS = Struct(
     "RootDeviceHints",
     {
@@ -51,7 +47,6 @@ BMC = Struct(
     "BMC", {"username": STR, "password": STR, "address": STR, "disableCertificateVerification": BOOL}, "baremetal"
 )
 INTERFACE = Struct("Interface", {"name": STR, "macAddress": STR}, "v1beta1")
-
 AGENT_HOST = Struct(
     "Host",
     {
@@ -76,7 +71,6 @@ AGENT_CONFIG = Struct(
     },
     "agent",
 )
-
 FENCING = Struct(
     "Fencing",
     {
@@ -242,10 +236,8 @@ _NUTANIX = Struct(
     },
     "nutanix",
 )
-_EXTERNAL = Struct("Platform", {"platformName": STR, "cloudControllerManager": STR}, "external")
-
+EXTERNAL = Struct("Platform", {"platformName": STR, "cloudControllerManager": STR}, "external")
 _SOURCES = [Struct("ImageSource", {"source": STR, "mirrors": [STR], "sourcePolicy": STR})]
-
 INSTALL_CONFIG = Struct(
     "InstallConfig",
     {
@@ -284,7 +276,7 @@ INSTALL_CONFIG = Struct(
                 "aws": RAW,
                 "azure": RAW,
                 "baremetal": _BAREMETAL,
-                "external": _EXTERNAL,
+                "external": EXTERNAL,
                 "gcp": RAW,
                 "ibmcloud": RAW,
                 "none": RAW,
@@ -313,136 +305,4 @@ INSTALL_CONFIG = Struct(
         "osImageStream": STR,
     },
     "types",
-)
-
-AGENT_CLUSTER_INSTALL = Struct(
-    "AgentClusterInstall",
-    {
-        **TYPE_META,
-        "spec": Struct(
-            "AgentClusterInstallSpec",
-            {
-                "sshPublicKey": STR,
-                "imageSetRef": REFERENCE,
-                "clusterDeploymentRef": REFERENCE,
-                "clusterMetadata": RAW,
-                "manifestsConfigMapRef": REFERENCE,
-                "manifestsConfigMapRefs": [REFERENCE],
-                "networking": Struct(
-                    "Networking",
-                    {
-                        "machineNetwork": [Struct("MachineNetworkEntry", {"cidr": STR})],
-                        "clusterNetwork": [Struct("ClusterNetworkEntry", {"cidr": STR, "hostPrefix": INT32})],
-                        "serviceNetwork": [STR],
-                        "networkType": STR,
-                        "userManagedNetworking": BOOL,
-                    },
-                ),
-                "provisionRequirements": Struct(
-                    "ProvisionRequirements",
-                    {"controlPlaneAgents": INT, "arbiterAgents": INT, "workerAgents": INT},
-                    "v1beta1",
-                ),
-                "controlPlane": RAW,
-                "arbiter": RAW,
-                "compute": RAW,
-                "apiVIP": STR,
-                "apiVIPs": [STR],
-                "ingressVIP": STR,
-                "ingressVIPs": [STR],
-                "holdInstallation": BOOL,
-                "ignitionEndpoint": RAW,
-                "diskEncryption": Struct(
-                    "DiskEncryption", {"enableOn": STR, "mode": STR, "tangServers": STR}, "v1beta1"
-                ),
-                "proxy": PROXY,
-                "platformType": STR,
-                "external": _EXTERNAL,
-                "mastersSchedulable": BOOL,
-                "loadBalancer": RAW,
-            },
-            "v1beta1",
-        ),
-        "status": RAW,
-    },
-    "v1beta1",
-)
-CLUSTER_DEPLOYMENT = Struct(
-    "ClusterDeployment",
-    {
-        **TYPE_META,
-        "spec": Struct(
-            "ClusterDeploymentSpec",
-            {
-                "clusterName": STR,
-                "baseDomain": STR,
-                "platform": RAW,
-                "pullSecretRef": REFERENCE,
-                "preserveOnDelete": BOOL,
-                "controlPlaneConfig": RAW,
-                "ingress": RAW,
-                "certificateBundles": RAW,
-                "manageDNS": BOOL,
-                "clusterMetadata": RAW,
-                "installed": BOOL,
-                "provisioning": RAW,
-                "clusterInstallRef": RAW,
-                "clusterPoolRef": RAW,
-                "hibernateAfter": RAW,
-                "powerState": STR,
-                "installAttemptsLimit": INT32,
-                "boundServiceAccountSigningKeySecretRef": RAW,
-            },
-            "v1",
-        ),
-        "status": RAW,
-    },
-    "v1",
-)
-CLUSTER_IMAGE_SET = Struct(
-    "ClusterImageSet",
-    {**TYPE_META, "spec": Struct("ClusterImageSetSpec", {"releaseImage": STR}, "v1"), "status": RAW},
-    "v1",
-)
-INFRA_ENV = Struct(
-    "InfraEnv",
-    {
-        **TYPE_META,
-        "spec": Struct(
-            "InfraEnvSpec",
-            {
-                "proxy": PROXY,
-                "additionalNTPSources": [STR],
-                "sshAuthorizedKey": STR,
-                "pullSecretRef": REFERENCE,
-                "agentLabels": Map(STR),
-                "nmStateConfigLabelSelector": SELECTOR,
-                "clusterRef": NAMESPACED,
-                "kernelArguments": RAW,
-                "ignitionConfigOverride": STR,
-                "cpuArchitecture": STR,
-                "ipxeScriptType": STR,
-                "osImageVersion": STR,
-                "additionalTrustBundle": STR,
-                "imageType": STR,
-            },
-            "v1beta1",
-        ),
-        "status": RAW,
-    },
-    "v1beta1",
-)
-SECRET = Struct(
-    "Secret",
-    {**TYPE_META, "data": Map(STR), "stringData": Map(STR), "type": STR, "immutable": BOOL},
-    "v1",
-)
-NMSTATE_CONFIG = Struct(
-    "NMStateConfig",
-    {
-        **TYPE_META,
-        "spec": Struct("NMStateConfigSpec", {"interfaces": [INTERFACE], "config": RAW}, "v1beta1"),
-        "status": RAW,
-    },
-    "v1beta1",
 )

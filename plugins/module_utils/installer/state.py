@@ -11,7 +11,8 @@ from ..releases import RELEASES, by_version
 from ..state import write_atomic
 from . import gojson
 from .errors import InstallerError
-from .manifests import overrides_of
+from .manifests.overrides import overrides_of
+from .models import Manifest
 
 FILENAME = ".openshift_install_state.json"
 OWN = "agentlab"
@@ -19,11 +20,17 @@ OWN = "agentlab"
 
 
 class StateError(InstallerError):
-    """The state file is missing or lacks what was asked for."""
+    """The state file is missing or lacks what was asked for.
+
+    The text names the file, or the directory that has none.
+    """
 
 
 def load(directory: Path) -> dict[str, Any]:
-    """The state of `directory`; {} when there is none. Raises `StateError` when it does not parse."""
+    """The state of `directory`; {} when there is none. Raises `StateError` when it does not parse.
+
+    Keys are the assets' (Go types such as `*image.Ignition`), and `agentlab` for what upstream has not.
+    """
     path = directory / FILENAME
     where = f'failed to create asset store: failed to unmarshal state file "{path}"'
     try:
@@ -40,7 +47,10 @@ def load(directory: Path) -> dict[str, Any]:
 
 
 def save(directory: Path, state: Mapping[str, object]) -> None:
-    """Write the state (0600: it holds keys and tokens)."""
+    """Write the state (0600: it holds keys and tokens).
+
+    The file is replaced at once: after a crash there is the old state or the new one.
+    """
     write_atomic(directory / FILENAME, json.dumps(state).encode(), 0o600)
 
 
@@ -59,7 +69,11 @@ class WaitFor(NamedTuple):
 
 
 def load_wait_for(directory: Path) -> WaitFor:
-    """Read what `wait-for` needs of an installation's directory, ours or one of `openshift-install agent`. Raises `StateError`."""
+    """Read what `wait-for` needs of an installation's directory.
+
+    It may be ours or one of `openshift-install agent`. Raises `StateError` without a rendezvous IP, or without the
+    token that the release's service requires.
+    """
     nothing = "both AgentConfig and NMStateConfig are empty"
     if not directory.is_dir():
         raise StateError(f"{nothing}: {directory}: no such directory")
@@ -69,7 +83,7 @@ def load_wait_for(directory: Path) -> WaitFor:
         raise StateError(
             f"{nothing}: {directory / FILENAME} has no rendezvous IP: run `agentlab create image` in this directory first"
         )
-    aci = (state.get("*manifests.AgentClusterInstall") or {}).get("Config") or {}
+    aci: Manifest = (state.get("*manifests.AgentClusterInstall") or {}).get("Config") or Manifest()
     spec = aci.get("spec") or {}
     version = str((spec.get("imageSetRef") or {}).get("name", "")).removeprefix("openshift-")
     profile = RELEASES.get(state.get(OWN, {}).get("profile", "")) or by_version(version)

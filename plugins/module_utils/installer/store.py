@@ -10,13 +10,16 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..coreos.errors import CoreosError
 from ..files import explain
 from ..log import Log
 from . import state as state_file
 from .errors import InstallerError
+
+if TYPE_CHECKING:
+    from .build import Build
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Asset:
     load: Callable[[Any, dict[str, bytes]], Any] | None = None
     sources: tuple[str, ...] = ()
     files: Callable[[Any], dict[str, tuple[bytes, int]]] | None = None
-    possible: Callable[[Any], bool] = lambda _build: True
+    possible: Callable[[Peek], bool] = lambda _peek: True
     follow: bool = False
     removable: bool = False
     keep: bool = False
@@ -55,7 +58,10 @@ class _Found:
 
 
 class Store:
-    """Fetches assets for one directory. `build` is handed to their functions; it reads other assets through `value`."""
+    """Fetches assets for one directory. `build` is handed to their functions; it reads other assets through `value`.
+
+    assets: the whole table; directory: the `--dir`. It reads the state file at once, which raises `StateError`.
+    """
 
     def __init__(self, assets: Iterable[Asset], directory: Path, log: Log) -> None:
         self.assets = {asset.name: asset for asset in assets}
@@ -73,11 +79,18 @@ class Store:
         self._read: dict[str, dict[str, bytes]] = {}
 
     def value(self, name: str) -> Any:
-        """The value of an asset that was fetched before."""
+        """The value of an asset that was fetched before.
+
+        None when there is none of it: an optional input that is absent. Raises `KeyError` before `fetch`.
+        """
         return self._values[name]
 
-    def fetch(self, name: str, build: Any) -> Any:
-        """Load or make `name` and all that it is made from. Raises `InstallerError` with the chain of assets."""
+    def fetch(self, name: str, build: Build) -> Any:
+        """Load or make `name` and all that it is made from. Raises `InstallerError` with the chain of assets.
+
+        What is on disk or in the state is not made again, unless an input of it has changed. An edited file that would
+        have to be made again is an error.
+        """
         try:
             self._load(name, build)
             return self._fetch(name, build)
@@ -113,7 +126,7 @@ class Store:
             self._read[asset.name] = texts
         return self._read[asset.name]
 
-    def _load(self, name: str, build: Any) -> _Found:
+    def _load(self, name: str, build: Build) -> _Found:
         if name in self._found:
             return self._found[name]
         asset = self.assets[name]
@@ -142,7 +155,7 @@ class Store:
         changed = on_disk and _digest(texts) != recorded
         edited = on_disk and recorded is not None and _digest(texts) != made
         found = _Found(None, "")
-        if dirty and asset.generate is not None and asset.possible(_Peek(self._found)):
+        if dirty and asset.generate is not None and asset.possible(Peek(self._found)):
             if edited:
                 raise InstallerError(
                     f"{_and(dirty)} and {_and(texts)} have both changed since {_and(texts)} was made: to have it made "
@@ -172,7 +185,7 @@ class Store:
         self._found[name] = found
         return found
 
-    def _fetch(self, name: str, build: Any) -> Any:
+    def _fetch(self, name: str, build: Build) -> Any:
         if name in self._values:
             return self._values[name]
         asset, found = self.assets[name], self._found[name]
@@ -195,7 +208,10 @@ class Store:
         return self._values[name]
 
     def outputs(self, names: Iterable[str]) -> dict[str, tuple[bytes, int]]:
-        """The files of the fetched assets `names`: relative path -> (content, mode)."""
+        """The files of the fetched assets `names`: relative path -> (content, mode).
+
+        Assets without files, or without a value, have none. Modes are permission bits.
+        """
         found: dict[str, tuple[bytes, int]] = {}
         for name in names:
             asset = self.assets[name]
@@ -212,7 +228,10 @@ class Store:
         ]
 
     def announce(self, files: dict[str, tuple[bytes, int]]) -> None:
-        """Keep in the state file which of `files` this run made, before they are written: if it is killed, they do not count as edits."""
+        """Note in the state file which of `files` this run made, before they are written.
+
+        files: as `outputs` returns them. After a run that was killed, they do not count as edits.
+        """
         loaded = [name for name, found in self._found.items() if found.source]
         kept = {path for name in loaded for path in self._read.get(name, ())}
         kept |= self.outputs(name for name in loaded if self._found[name].source == "disk").keys()
@@ -220,7 +239,10 @@ class Store:
         state_file.save(self.directory, self.state)
 
     def remember(self) -> None:
-        """Put the values of this run, and the hashes of their files, into the state and save it."""
+        """Put the values of this run, and the hashes of their files, into the state and save it.
+
+        Volatile assets keep only what their `persist` returns. To be called after the files were written.
+        """
         self.own.pop("writing", None)
         self._unfinished = {}
         for name, value in self._values.items():
@@ -248,11 +270,14 @@ class Store:
         state_file.save(self.directory, self.state)
 
     def inputs(self) -> dict[str, list[str]]:
-        """Return the name of each asset of this run in the directory -> its files there."""
+        """Return the name of each asset of this run in the directory -> its files there.
+
+        Assets that load nothing are left out; [] is one whose files are absent.
+        """
         return {name: list(self._texts(self.assets[name])) for name in self._found if self.assets[name].load}
 
 
-class _Peek:
+class Peek:
     """What `possible` may ask for: the values found so far, before anything is made."""
 
     def __init__(self, found: dict[str, _Found]) -> None:

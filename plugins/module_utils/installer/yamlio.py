@@ -31,7 +31,10 @@ def load(text: str | bytes, name: str) -> tuple[Any, Positions]:
 
 
 def load_all(text: str | bytes, name: str) -> list[tuple[Any, Positions]]:
-    """Parse every YAML document of `text` that is not empty; errors as in `load`."""
+    """Parse every YAML document of `text` that is not empty; errors as in `load`.
+
+    name: the file's, for messages. Each document comes with the positions of its fields.
+    """
     start = f"failed to unmarshal {name}: error converting YAML to JSON: yaml:"
     try:
         found = documents.read_yaml_all(text, name=name, twice=True)
@@ -67,7 +70,7 @@ def _dumper() -> Any:
     class Dumper(base):  # type: ignore[misc,valid-type]
         """Blocks, two spaces, strings quoted as Go's yaml quotes them."""
 
-        def ignore_aliases(self, data: Any) -> bool:
+        def ignore_aliases(self, data: object) -> bool:
             return True
 
     def text(dumper: Any, value: str) -> Any:
@@ -82,8 +85,11 @@ def _dumper() -> Any:
     return Dumper
 
 
-def dump(value: Any, *, sort: bool = True) -> str:
-    """Write one document: sorted keys (unless `sort` is false), lists not indented, long scalars folded at column 80."""
+def dump(value: object, *, sort: bool = True) -> str:
+    """Write one document: sorted keys (unless `sort` is false), lists not indented, long scalars folded at column 80.
+
+    value: JSON-able data. The text is what sigs.k8s.io/yaml writes, so that files equal upstream's byte by byte.
+    """
     text: str = yaml.dump(
         value, Dumper=_dumper(), sort_keys=sort, default_flow_style=False, width=80, allow_unicode=True
     )

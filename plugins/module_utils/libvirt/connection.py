@@ -23,7 +23,10 @@ URI = "qemu:///system"
 
 @contextlib.contextmanager
 def connect(uri: str = URI) -> Iterator[Any]:
-    """Open `uri`; errors of libvirt inside become a `LabError` with libvirt's message."""
+    """Open `uri`; errors of libvirt inside become a `LabError` with libvirt's message.
+
+    It is closed at the end of the block. Without a connection a `LabError` names the URI and what to check.
+    """
     if os.environ.get("AGENTLAB_NO_SANDBOX"):
         yield None
         return
@@ -43,7 +46,11 @@ def connect(uri: str = URI) -> Iterator[Any]:
 
 
 def lookup(owner: object, method: str, name: str) -> Any | None:
-    """Return `owner.method(name)`, or None if there is no such object or no `owner`."""
+    """Return `owner.method(name)`, or None if there is no such object or no `owner`.
+
+    `owner` is a connection or a pool, `method` one of its look-ups, such as `lookupByName`. Other errors of libvirt are
+    raised as they are.
+    """
     if owner is None:
         return None
     try:

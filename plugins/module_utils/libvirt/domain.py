@@ -9,13 +9,16 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LabError
 from ..plan.machines import Disk, Nic, Node
 from ..state.owner import Owner
 from .connection import lookup
 from .xmldiff import difference, element, text, unified
+
+if TYPE_CHECKING:
+    import libvirt
 
 METADATA = "{https://agentlab.test/xmlns/1.0}node"
 # What RHEL 9 needs (x86-64-v2). `-cpu max` costs TCG half of its speed.
@@ -91,7 +94,7 @@ def render(
     )
 
 
-def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False) -> list[dict[str, Any]]:
+def apply(connection: libvirt.virConnect, wanted: Sequence[ET.Element], *, check: bool = False) -> list[dict[str, Any]]:
     """Define domains so that they are as `wanted`; return a difference (`before`, `after`) for each that was not.
 
     Raises `LabError` for a domain of that name that another cluster owns, and for a change of a running machine.
@@ -122,8 +125,12 @@ def _devices(tree: ET.Element) -> ET.Element:
     return found
 
 
-def defined(domain: Any) -> ET.Element:
-    """Return the persistent definition without parts that are not compared: the CD, and the machine type's version."""
+def defined(domain: libvirt.virDomain) -> ET.Element:
+    """Return the persistent definition without parts that are not compared: the CD, and the machine type's version.
+
+    `domain` is libvirt's object. The version of the machine type follows the QEMU of the day it was defined, and the CD
+    changes with each boot.
+    """
     tree = ET.fromstring(domain.XMLDesc(2))  # VIR_DOMAIN_XML_INACTIVE
     devices = _devices(tree)
     for disk in devices.findall("disk"):
@@ -141,8 +148,11 @@ def defined(domain: Any) -> ET.Element:
     return tree
 
 
-def remove(connection: Any, name: str, mark: str) -> bool:
-    """Stop and undefine domain `name` if it carries `mark`, with its NVRAM and TPM state; return whether it was there."""
+def remove(connection: libvirt.virConnect, name: str, mark: str) -> bool:
+    """Stop and undefine domain `name` if it carries `mark`, with its NVRAM and TPM state; return whether it was there.
+
+    Disks stay: they belong to the pool (`storage.remove`). A domain without this mark is left alone.
+    """
     domain = lookup(connection, "lookupByName", name)
     if domain is None or mark_of(domain) != mark:
         return False
@@ -153,8 +163,11 @@ def remove(connection: Any, name: str, mark: str) -> bool:
     return True
 
 
-def set_cdrom(connection: Any, name: str, image: str | None) -> bool:
-    """Put `image` (None: nothing) into the CD of domain `name`, for the next cold start; return whether that changed it."""
+def set_cdrom(connection: libvirt.virConnect, name: str, image: str | None) -> bool:
+    """Put `image` (None: nothing) into the CD of domain `name`, for the next cold start; return whether that changed it.
+
+    `image` is a path on the hypervisor. The running machine, if there is one, keeps what it has.
+    """
     tree = ET.fromstring(connection.lookupByName(name).XMLDesc(2))
     devices = _devices(tree)
     present = [disk for disk in devices.findall("disk") if disk.get("device") == "cdrom"]
@@ -181,8 +194,11 @@ def set_cdrom(connection: Any, name: str, image: str | None) -> bool:
     return True
 
 
-def mark_of(domain: Any) -> str | None:
-    """Return the mark of the cluster that made `domain` (`state.owner`), or None."""
+def mark_of(domain: libvirt.virDomain) -> str | None:
+    """Return the mark of the cluster that made `domain` (`state.owner`), or None.
+
+    It is in the metadata of the persistent definition. None for a domain that agentlab has not made.
+    """
     return _mark(ET.fromstring(domain.XMLDesc(2)))
 
 

@@ -13,7 +13,7 @@ import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..documents import load_json
 from ..errors import LabError
@@ -23,23 +23,39 @@ from ..state.owner import Owner, identity
 from .connection import lookup
 from .xmldiff import difference, element, text, unified
 
+if TYPE_CHECKING:
+    import libvirt
+
+LOG = Path("dhcp/log")
+"""dnsmasq's log, below the directory of the lab's services, as theirs."""
 DNSMASQ = "{http://libvirt.org/schemas/network/dnsmasq/1.0}"
 
 
 def render(
-    network: Network, owner: Owner, *, private: bool, forwarders: Sequence[str] = (), boot_file: str | None = None
+    network: Network,
+    owner: Owner,
+    *,
+    private: bool,
+    forwarders: Sequence[str] = (),
+    boot_file: str | None = None,
+    log: Path | None = None,
 ) -> ET.Element:
     """Return the definition of `network` (an entry of a plan's `networks`).
 
     owner: of the cluster; the UUID is its mark; private: whether the network namespace is a sandbox's; forwarders:
     name servers for other names (only with `nat`); boot_file: URL of the iPXE script for those that boot
-    from the network (the network cards' own firmware is iPXE, which fetches it).
+    from the network (the network cards' own firmware is iPXE, which fetches it); log: file to which dnsmasq adds its
+    lines, in a directory that exists; None: it writes to the system's log.
     """
     name = network["name"]
     families = {subnet["family"]: subnet for subnet in network["subnets"]}
     served = network["domain"] is not None
     dns = network["dns"]
-    options = [*_options(network, families, served, private, forwarders), *_boot_options(boot_file, families)]
+    options = [
+        *_options(network, families, served, private, forwarders),
+        *_boot_options(boot_file, families),
+        *([f"log-facility={log}"] if log else []),
+    ]
     return element(
         "network",
         None,
@@ -72,7 +88,7 @@ def render(
     )
 
 
-def apply(connection: Any, wanted: Sequence[ET.Element], *, check: bool = False) -> list[dict[str, Any]]:
+def apply(connection: libvirt.virConnect, wanted: Sequence[ET.Element], *, check: bool = False) -> list[dict[str, Any]]:
     """Define and start networks so that they are as `wanted`; return a difference (`before`, `after`) for each that was not.
 
     Raises `LabError` for a network of that name that another cluster owns, and for a change under running machines.
@@ -118,7 +134,7 @@ def _is_served(tree: ET.Element) -> bool:
         return False
 
 
-def _serve(network: Any) -> None:
+def _serve(network: libvirt.virNetwork) -> None:
     """Let libvirt start the dnsmasq of an active network by changing a DNS entry."""
     for command in (3, 2):  # VIR_NETWORK_UPDATE_COMMAND_ADD_LAST, _DELETE
         network.update(
@@ -126,8 +142,11 @@ def _serve(network: Any) -> None:
         )  # VIR_NETWORK_SECTION_DNS_TXT, AFFECT_LIVE
 
 
-def remove(connection: Any, name: str, mark: str) -> bool:
-    """Remove network `name` if it carries `mark`; return whether it was there."""
+def remove(connection: libvirt.virConnect, name: str, mark: str) -> bool:
+    """Remove network `name` if it carries `mark`; return whether it was there.
+
+    The mark is in its UUID. A network of that name that another cluster or a user has made is left alone.
+    """
     network = lookup(connection, "networkLookupByName", name)
     if network is None or network.UUIDString() != identity(mark, "network", name):
         return False
@@ -239,7 +258,7 @@ def _refuse_taken(tree: ET.Element) -> None:
                 )
 
 
-def _refuse_if_used(connection: Any, name: str, diff: dict[str, str]) -> None:
+def _refuse_if_used(connection: libvirt.virConnect, name: str, diff: dict[str, str]) -> None:
     users = []
     for domain in connection.listAllDomains(1):  # VIR_CONNECT_LIST_DOMAINS_ACTIVE
         tree = ET.fromstring(domain.XMLDesc())

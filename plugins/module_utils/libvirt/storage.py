@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LabError
 from ..plan.machines import Disk
@@ -12,11 +12,20 @@ from ..state.owner import identity
 from .connection import lookup
 from .xmldiff import element, text
 
+if TYPE_CHECKING:
+    import libvirt
+
 GIB = 1024**3
 
 
-def pool(connection: Any, name: str, directory: str, mark: str, *, check: bool = False) -> tuple[Any | None, bool]:
-    """Return the running pool `name` at `directory`, creating it with `mark` if necessary, and whether it was created or started."""
+def pool(
+    connection: libvirt.virConnect, name: str, directory: str, mark: str, *, check: bool = False
+) -> tuple[Any | None, bool]:
+    """Return the running pool `name` at `directory`, creating it with `mark` if necessary, and whether it was created or started.
+
+    With `check` nothing is created, and the pool is None if there is none. Raises `LabError` for a pool of that name
+    that is of another cluster, or at another path.
+    """
     found = lookup(connection, "storagePoolLookupByName", name)
     ours = identity(mark, "pool", name)
     if found is not None:
@@ -40,8 +49,11 @@ def pool(connection: Any, name: str, directory: str, mark: str, *, check: bool =
     return found, True
 
 
-def missing(pool: Any | None, disks: Sequence[Disk]) -> list[Disk]:
-    """Return those of `disks` that are not in `pool`; `LabError` for one with a different size."""
+def missing(pool: libvirt.virStoragePool | None, disks: Sequence[Disk]) -> list[Disk]:
+    """Return those of `disks` that are not in `pool`; `LabError` for one with a different size.
+
+    Sizes are compared in bytes. A pool that is None or not running has no disks.
+    """
     volumes = (
         {volume.name(): volume for volume in pool.listAllVolumes()} if pool is not None and pool.isActive() else {}
     )
@@ -57,8 +69,11 @@ def missing(pool: Any | None, disks: Sequence[Disk]) -> list[Disk]:
     return absent
 
 
-def create(pool: Any, disk: Disk) -> None:
-    """Create an empty qcow2 disk."""
+def create(pool: libvirt.virStoragePool, disk: Disk) -> None:
+    """Create an empty qcow2 disk.
+
+    Its size is the most that it may grow to: nothing is allocated. `pool` is libvirt's object, and runs.
+    """
     tree = element(
         "volume",
         None,
@@ -69,15 +84,18 @@ def create(pool: Any, disk: Disk) -> None:
     pool.createXML(text(tree))
 
 
-def blank(pool: Any, disk: Disk) -> None:
-    """Make a disk empty again."""
+def blank(pool: libvirt.virStoragePool, disk: Disk) -> None:
+    """Make a disk empty again.
+
+    It is deleted and created again, with its own size. The machine must be off.
+    """
     volume = lookup(pool, "storageVolLookupByName", disk["name"])
     if volume is not None:
         volume.delete()
     create(pool, disk)
 
 
-def remove(connection: Any, name: str, mark: str) -> bool:
+def remove(connection: libvirt.virConnect, name: str, mark: str) -> bool:
     """Remove pool `name` from libvirt if it carries `mark`; return whether it was there.
 
     Its files are in the cluster's state directory, and are removed with that: a pool without its directory cannot be started,

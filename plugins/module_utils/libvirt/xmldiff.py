@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import difflib
 import xml.etree.ElementTree as ET
-from typing import Any
+from collections.abc import Mapping
 
 
 def element(
-    tag: str, attributes: dict[str, Any] | None = None, *children: ET.Element | None, text: Any = None
+    tag: str, attributes: Mapping[str, object] | None = None, *children: ET.Element | None, text: object = None
 ) -> ET.Element:
-    """Return an element; attributes and children that are None are omitted."""
+    """Return an element; attributes and children that are None are omitted.
+
+    `tag` and names of attributes are as ElementTree has them (`{uri}name` for a namespace); values and `text` become
+    strings.
+    """
     made = ET.Element(tag, {name: str(value) for name, value in (attributes or {}).items() if value is not None})
     made.extend(child for child in children if child is not None)
     if text is not None:
@@ -24,7 +28,10 @@ def element(
 
 
 def text(tree: ET.Element) -> str:
-    """Return the document, indented, attributes in order of their names."""
+    """Return the document, indented, attributes in order of their names.
+
+    Two blanks for each level. Namespaces of `NAMESPACES` get their prefixes at the root.
+    """
     return "\n".join(_lines(tree, 0)) + "\n"
 
 
@@ -48,14 +55,20 @@ def project(defined: ET.Element, wanted: ET.Element) -> ET.Element:
 
 
 def difference(defined: ET.Element | None, wanted: ET.Element) -> dict[str, str] | None:
-    """Return `{"before", "after"}` for Ansible's diff, or None if `defined` matches."""
+    """Return `{"before", "after"}` for Ansible's diff, or None if `defined` matches.
+
+    Both values are texts of XML; `before` has only what counts, and is empty when there is no definition yet.
+    """
     after = text(wanted)
     before = text(project(defined, wanted)) if defined is not None else ""
     return None if before == after else {"before": before, "after": after}
 
 
 def unified(diff: dict[str, str]) -> str:
-    """Return a difference as a unified diff."""
+    """Return a difference as a unified diff.
+
+    With one line of context, and without the names of files.
+    """
     return "\n".join(difflib.unified_diff(diff["before"].splitlines(), diff["after"].splitlines(), lineterm="", n=1))
 
 

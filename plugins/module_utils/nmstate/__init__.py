@@ -11,6 +11,7 @@ from __future__ import annotations
 from .checks import check
 from .errors import NmstateError
 from .keyfile import files
+from .name_servers import store_dns
 from .schema import parse
 from .source import LIMITS, load
 from .state import Network
@@ -32,5 +33,5 @@ def generate(state: object) -> list[tuple[str, str]]:
             check(interface)
     network.store_routes(parsed.get("routes", {}).get("config", []))
     network.store_rules(parsed.get("route-rules", {}).get("config", []))
-    network.store_dns(parsed.get("dns-resolver", {}).get("config", {}))
+    store_dns(network, parsed.get("dns-resolver", {}).get("config", {}))
     return [keyfile for interface in network.profiles() for keyfile in files(network, interface)]

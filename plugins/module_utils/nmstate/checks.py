@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from .schema import canonical
-from .state import Interface, Ip, is_auto
+from .interface import Interface, Ip, is_auto
+from .kinds import canonical
 
 _MIN_MTU_IPV6 = 1280
 _STP_LIMITS = {"hello-time": (1, 10), "max-age": (6, 40), "forward-delay": (2, 30)}

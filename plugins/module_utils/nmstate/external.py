@@ -13,7 +13,11 @@ _TIMEOUT = 60
 
 
 def generate(text: str, command: str = "nmstatectl") -> list[tuple[str, str]]:
-    """Return what `nmstatectl gc` makes of a state, as file names and texts; raise `NmstateError` with its message."""
+    """Return what `nmstatectl gc` makes of a state, as file names and texts; raise `NmstateError` with its message.
+
+    `text` is the state as YAML or JSON, `command` the program's name or path. The pairs are as those of `generate` in
+    this package. The program has 60 s.
+    """
     if not shutil.which(command):
         raise NmstateError(f"{command} is not installed", "DependencyError")
     try:

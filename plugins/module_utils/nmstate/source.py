@@ -15,7 +15,11 @@ LIMITS = Limits(size=1 << 20, nodes=200_000)
 
 
 def load(text: str | bytes, *, name: str = "network state") -> Any:
-    """Return the document in `text`, YAML or JSON, as nested dictionaries; raise `NmstateError` when it is neither."""
+    """Return the document in `text`, YAML or JSON, as nested dictionaries; raise `NmstateError` when it is neither.
+
+    `name` is what messages call the text. The limits are `LIMITS`: 1 MiB, and 200,000 nodes after aliases are
+    followed. What the document means is not checked here; that is up to `schema.parse`.
+    """
     try:
         return load_yaml(text, name=name, schema=NMSTATE, limits=LIMITS)
     except DocumentError as error:

@@ -19,7 +19,10 @@ PRESET = Path("/run/systemd/system-preset/00-agentlab.preset")
 
 
 class PackageError(AgentlabError, RuntimeError):
-    """It is not known which packages are missing, or they cannot be installed."""
+    """It is not known which packages are missing, or they cannot be installed.
+
+    The message has the end of the package manager's output, or the name of the program that is missing.
+    """
 
 
 def distribution(table: Mapping[str, object], text: str | None = None) -> str:
@@ -42,7 +45,10 @@ def distribution(table: Mapping[str, object], text: str | None = None) -> str:
 
 
 def missing(names: list[str]) -> list[str]:
-    """Return those of the packages that are not installed. Of alternatives (`a | b`) any will do, and the first is returned."""
+    """Return those of the packages that are not installed. Of alternatives (`a | b`) any will do, and the first is returned.
+
+    names: in the terms of dpkg or rpm, whichever is there. Raises `PackageError`.
+    """
     choices = [[one.strip() for one in name.split("|")] for name in names]
     every = [one for alternatives in choices for one in alternatives]
     if Path("/usr/bin/dpkg-query").exists():
@@ -56,7 +62,11 @@ def missing(names: list[str]) -> list[str]:
 
 
 def install(names: list[str]) -> None:
-    """Install packages; none of their services starts. Raises `PackageError` with the package manager's own words."""
+    """Install packages; none of their services starts. Raises `PackageError` with the package manager's own words.
+
+    names: of packages, no alternatives. It needs root; on Debian the package lists are updated only if the first
+    attempt fails.
+    """
     if Path("/usr/bin/apt-get").exists():
         with _quiet_debian():
             before = _units()

@@ -17,14 +17,20 @@ PROGRAM = "bin/agentlab"
 
 @dataclass(frozen=True)
 class Access:
-    """Commands for the plan with run directory `run_dir`; `program` is the command of agentlab."""
+    """Commands for the plan with run directory `run_dir`; `program` is the command of agentlab.
+
+    Nothing is run here. The commands are text for a shell, quoted where an argument needs it.
+    """
 
     plan: Plan
     run_dir: Path
     program: str = PROGRAM
 
     def verb(self, name: str, *arguments: str) -> str:
-        """A verb of agentlab."""
+        """A verb of agentlab.
+
+        The verb gets `--cluster` with the plan's name at its end, so what `arguments` has must stand before that.
+        """
         return shlex.join([*shlex.split(self.program), name, *arguments, "--cluster", self.plan["cluster"]["name"]])
 
     def verbs(self, *names: str) -> str:
@@ -32,36 +38,60 @@ class Access:
         return " && ".join(self.verb(name) for name in names)
 
     def inside(self, *command: str) -> str:
-        """Return a command that runs in the cluster's network."""
+        """Return a command that runs in the cluster's network.
+
+        By `agentlab exec`, which enters the network namespace of a sandbox. `command` is one argument each, quoted
+        here.
+        """
         return f"{self.verb('exec')} -- {shlex.join(command)}"
 
     def ssh(self, node: str, *command: str) -> str:
-        """Return a command that runs on a node, or a shell; the node is given by name or address."""
+        """Return a command that runs on a node, or a shell; the node is given by name or address.
+
+        By `agentlab ssh`, which knows the key of the run. Without `command` it is a shell.
+        """
         return self.verb("ssh", node) + (f" -- {shlex.join(command)}" if command else "")
 
     def kubectl(self, *arguments: str, client: str = "kubectl") -> str:
-        """A command of kubectl or oc."""
+        """A command of kubectl or oc.
+
+        `client` is `kubectl` or `oc`. Each is a verb of agentlab, which runs it in the lab's network with the cluster's
+        kubeconfig.
+        """
         return shlex.join([*shlex.split(self.verb(client)), *arguments])
 
     def hypervisor(self) -> str | None:
-        """Return what ssh connects to, as USER@HOST or HOST; None for a hypervisor on this host."""
+        """Return what ssh connects to, as USER@HOST or HOST; None for a hypervisor on this host.
+
+        Only a hypervisor of `kind: ssh` is another host; without a user the name is that of ssh's own configuration.
+        """
         hypervisor = self.plan["hypervisor"]
         if hypervisor["kind"] != "ssh":
             return None
         return f"{hypervisor['user']}@{hypervisor['host']}" if hypervisor["user"] else str(hypervisor["host"])
 
     def virsh(self, *arguments: str) -> str:
-        """A command of virsh, on the hypervisor."""
+        """A command of virsh, on the hypervisor.
+
+        Over ssh for another host, else in the cluster's network, where the libvirt of a sandbox is.
+        """
         if target := self.hypervisor():
             return shlex.join(["virsh", "-c", f"qemu+ssh://{target}/system", *arguments])
         return self.inside("virsh", "-c", "qemu:///system", *arguments)
 
     def console(self, domain: str) -> str:
-        """Return the command that shows the console log of a machine."""
+        """Return the command that shows the console log of a machine.
+
+        `domain` is the name of the libvirt domain, which `Node.domain` in the plan has.
+        """
         return self.verb("console", domain)
 
     def resolver(self) -> str:
-        """Return the command that makes this host resolve the cluster's names through the lab."""
+        """Return the command that makes this host resolve the cluster's names through the lab.
+
+        For systemd-resolved: it sends names below the cluster's domain to the lab's name server, over the bridge of the
+        machine network. Useless for a sandbox, whose bridge is in a network of its own.
+        """
         bridge, server, domain = (
             self.plan["networks"][0]["bridge"],
             self.plan["services"]["address"],
@@ -71,7 +101,11 @@ class Access:
 
 
 def closing(access: Access, *, client: str = "kubectl") -> list[str]:
-    """Return the lines after a success: the cluster's endpoints, and the commands to reach them."""
+    """Return the lines after a success: the cluster's endpoints, and the commands to reach them.
+
+    `client` is the program for the API, `kubectl` or `oc`. Where the hypervisor is not a sandbox, the lines include the
+    command by which this host resolves the cluster's names.
+    """
     plan, run_dir = access.plan, access.run_dir
     cluster, hypervisor = plan["cluster"], plan["hypervisor"]
     sandbox, machine = hypervisor["kind"] == "sandbox", plan["networks"][0]["name"]

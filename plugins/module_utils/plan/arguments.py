@@ -31,7 +31,11 @@ def arguments(record: type, *, documented: bool = False) -> Options:
 def argument(
     wanted: object, text: str = "", *, required: bool = False, secret: bool = False, documented: bool = False
 ) -> dict[str, Any]:
-    """Return the option of one annotation; `list[Network]`, say. text: its description; secret: it must not be logged."""
+    """Return the option of one annotation; `list[Network]`, say. text: its description; secret: it must not be logged.
+
+    The result is one entry of an argument_spec, with `elements` or `options` for lists and mappings. With `documented`
+    it has a description and no `no_log`.
+    """
     allowed = shape(wanted)
     found: dict[str, Any] = {"type": _TYPES[allowed.kind]}
     if documented:

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Literal, TypeVar, cast
 
-from ..addresses import family as family_of
 from ..addresses import in_url
 from ..vocabulary import Port
 from . import faults, names
-from .fields import Family, Platform, Role
+from .fields import Platform, Role
 from .host_network import network_config
-from .links import carried, of_node
-from .machines import Address, Disk, Network, Node, Reservation, Route, Subnet, in_network, interfaces
+from .links import of_node
+from .machine_options import Bus, DiskOptions, NicOptions
+from .machines import Address, Disk, Network, Node
 from .model import (
     BmcService,
     Boot,
@@ -30,7 +30,17 @@ from .model import (
     Services,
     Vips,
 )
-from .options import Bus, Profile, ServicesOptions
+from .networks import (
+    addresses_of,
+    extra_network,
+    fill_dns,
+    given_addresses,
+    machine_network,
+    own_addresses,
+    reservations,
+    tag,
+)
+from .options import Profile, ServicesOptions
 from .presets import FAMILIES, ROLES
 
 T = TypeVar("T")
@@ -44,19 +54,19 @@ def build(profile: Profile, cluster: str) -> Plan:
     A pure function. The profile must have passed `checks.check`: the behavior for an invalid one is undefined.
     """
     domain = f"{cluster}.{profile['base_domain']}"
-    machine = _machine_network(profile, cluster, domain)
-    networks = [machine, *(_extra_network(extra, profile, cluster) for extra in profile["extra_networks"])]
-    _tag(networks, profile)
+    machine = machine_network(profile, cluster, domain)
+    networks = [machine, *(extra_network(extra, profile, cluster) for extra in profile["extra_networks"])]
+    tag(networks, profile)
     nodes = _nodes(profile, cluster, networks)
     sno = sum(node["role"] == "master" for node in nodes) == 1
     platform: Platform = profile["platform"] or ("none" if sno else "baremetal")
     vips = _vips(profile, machine, nodes, platform)
-    rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": _own(nodes[0], machine)[0]["ip"]}
+    rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": own_addresses(nodes[0], machine)[0]["ip"]}
     gateway = machine["subnets"][0]["gateway"]
     services = lab_services(profile["services"], gateway, domain, state_directory(profile, cluster))
-    _fill_dns(machine, nodes, vips, domain)
+    fill_dns(machine, nodes, vips, domain)
     for network in networks:
-        network["reservations"] = _reservations(network, nodes)
+        network["reservations"] = reservations(network, nodes)
     plan: Plan = {
         "cluster": {
             "name": cluster,
@@ -87,19 +97,29 @@ def build(profile: Profile, cluster: str) -> Plan:
 
 
 def node_names(profile: Profile) -> list[tuple[str, Role, int]]:
-    """Return (host name, role, index within the role) of each node, in the order of their addresses."""
+    """Return (host name, role, index within the role) of each node, in the order of their addresses.
+
+    Roles come in the order master, arbiter, worker, then the `extra` machines of the fault extra_host. Capacity, checks
+    and addresses count by this order.
+    """
     extra = sum(fault["kind"] == "extra_host" for fault in profile["faults"])
     counts: dict[Role, int] = {**{role: profile[role]["count"] for role in ROLES}, faults.EXTRA: extra}
     return [(f"{role}-{i}", role, i) for role, count in counts.items() for i in range(count)]
 
 
 def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
-    """Return a profile's values for the machine of node `name`: its role's, overridden by its own."""
+    """Return a profile's values for the machine of node `name`: its role's, overridden by its own.
+
+    An extra machine is sized as a master. The keys are those of `machine_options.RoleOptions`, and what else the profile gives the node.
+    """
     return {**profile["master" if role == "extra" else role], **profile["nodes"].get(name, {})}
 
 
 def state_directory(profile: Profile, cluster: str) -> str:
-    """Return the state directory of the cluster on the hypervisor."""
+    """Return the state directory of the cluster on the hypervisor.
+
+    The profile's `hypervisor.state_dir` is the directory of all clusters; each has one with its own name in it.
+    """
     return names.state_dir(cluster, profile["hypervisor"]["state_dir"])
 
 
@@ -122,7 +142,11 @@ def _hypervisor(profile: Profile, cluster: str) -> Hypervisor:
 
 
 def lab_services(given: ServicesOptions, gateway: str, domain: str, state_dir: str) -> Services:
-    """Return the services at `gateway`, the first address of the machine network, whose domain is `domain`. given: a complete option."""
+    """Return the services at `gateway`, the first address of the machine network, whose domain is `domain`. given: a complete option.
+
+    Nothing is started here. `state_dir` is the cluster's, on the hypervisor; content and configuration of each service
+    are in its directory `services`. Passwords stay null unless `given` has them.
+    """
     directory = f"{state_dir}/services"
     return {
         "address": gateway,
@@ -199,78 +223,6 @@ def _lab_mirrors(registry: str) -> list[Any]:
     ]
 
 
-def _subnet(cidr: str, family: Family, settings: Mapping[str, Any], dhcp: bool) -> Subnet:
-    network = ipaddress.ip_network(cidr)
-    offsets = settings["offsets"]
-    return {
-        "family": family,
-        "cidr": str(network),
-        "prefix": network.prefixlen,
-        "gateway": str(network[offsets["gateway"]]),
-        "dhcp": {
-            "start": str(network[offsets["dhcp_start"]]),
-            "end": str(network[offsets["dhcp_end"]]),
-            "lease_minutes": settings["lease_minutes"],
-        }
-        if dhcp
-        else None,
-    }
-
-
-def _machine_network(profile: Profile, cluster: str, domain: str) -> Network:
-    settings = profile["network"]
-    bridge = settings["bridge"] or f"{cluster}bm"
-    dhcp = profile["addressing"] == "dhcp"
-    return {
-        "name": bridge,
-        "bridge": bridge,
-        "bridge_mac": names.bridge_mac(cluster, bridge),
-        "purpose": "machine",
-        "mtu": settings["mtu"],
-        "nat": _or(settings["nat"], profile["hypervisor"]["egress"]),
-        "domain": domain,
-        "subnets": [_subnet(settings[family], family, settings, dhcp) for family in FAMILIES[profile["stack"]]],
-        "dns": {"hosts": [], "wildcards": []},
-        "reservations": [],
-    }
-
-
-def _extra_network(extra: Mapping[str, Any], profile: Profile, cluster: str) -> Network:
-    settings = {**profile["network"], **extra}
-    return {
-        "name": extra["name"],
-        "bridge": extra.get("bridge") or extra["name"],
-        "bridge_mac": names.bridge_mac(cluster, extra["name"]),
-        "purpose": "extra",
-        "mtu": settings["mtu"],
-        "nat": bool(extra.get("nat")),
-        "domain": None,
-        "subnets": [
-            _subnet(extra[family], family, settings, profile["addressing"] == "dhcp")
-            for family in ("ipv4", "ipv6")
-            if extra.get(family)
-        ],
-        "dns": {"hosts": [], "wildcards": []},
-        "reservations": [],
-    }
-
-
-def _tag(networks: list[Network], profile: Profile) -> None:
-    """Give networks their VLAN ids and routes."""
-    given: list[Mapping[str, Any]] = [profile["network"], *profile["extra_networks"]]
-    for network, options, way in zip(networks, given, carried(profile), strict=True):
-        if way.vlan is not None:
-            network["vlan"] = way.vlan
-        if options.get("routes"):
-            network["routes"] = [_route(route, network) for route in options["routes"]]
-
-
-def _route(given: Mapping[str, Any], network: Network) -> Route:
-    destination = ipaddress.ip_network(given["destination"])
-    gateway = next(s["gateway"] for s in network["subnets"] if s["family"] == family_of(str(destination[0])))
-    return {"destination": str(destination), "next_hop": str(ipaddress.ip_address(given.get("next_hop") or gateway))}
-
-
 def _vips(profile: Profile, machine: Network, nodes: list[Node], platform: str) -> Vips:
     """The addresses that api and *.apps resolve to.
 
@@ -285,32 +237,10 @@ def _vips(profile: Profile, machine: Network, nodes: list[Node], platform: str) 
             offset = profile["network"]["offsets"][name]
             return [str(ipaddress.ip_network(subnet["cidr"])[offset]) for subnet in machine["subnets"]]
         carriers = [node for node in nodes if node["role"] in roles]
-        return [address["ip"] for node in carriers for address in _own(node, machine)]
+        return [address["ip"] for node in carriers for address in own_addresses(node, machine)]
 
     workers = any(node["role"] == "worker" for node in nodes)
     return {"api": of("api", ("master",)), "ingress": of("ingress", ("worker" if workers else "master",))}
-
-
-def _addresses(network: Network, profile: Profile, index: int) -> list[Address]:
-    offsets = profile["network"]["offsets"]
-    first = offsets["dhcp_nodes" if profile["addressing"] == "dhcp" else "static_nodes"]
-    return [
-        {
-            "family": subnet["family"],
-            "ip": str(ipaddress.ip_network(subnet["cidr"])[first + index]),
-            "prefix": subnet["prefix"],
-        }
-        for subnet in network["subnets"]
-    ]
-
-
-def _given_addresses(given: list[str], network: Network) -> list[Address]:
-    found: list[Address] = []
-    for text in given:
-        family = family_of(text)
-        prefix = next(s["prefix"] for s in network["subnets"] if s["family"] == family)
-        found.append({"family": family, "ip": str(ipaddress.ip_address(text)), "prefix": prefix})
-    return found
 
 
 def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node]:
@@ -321,16 +251,16 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
         size, override = machine(profile, name, role), profile["nodes"].get(name, {})
         domain = f"{cluster}_{role}_{number}"
         identifier = size.get("uuid") or names.node_uuid(cluster, name)
-        given: Mapping[str, Any] = override.get("nics", {})
+        given: Mapping[str, NicOptions] = override.get("nics", {})
 
-        def mac(nic: str, given: Mapping[str, Any] = given, index: int = index) -> str:
+        def mac(nic: str, given: Mapping[str, NicOptions] = given, index: int = index) -> str:
             return given.get(nic, {}).get("mac", "").lower() or names.mac_address(cluster, nic, index)
 
         def addresses(
-            interface: str, network: Network, given: Mapping[str, Any] = given, index: int = index
+            interface: str, network: Network, given: Mapping[str, NicOptions] = given, index: int = index
         ) -> list[Address]:
             own = given.get(interface, {}).get("addresses")
-            return _given_addresses(own, network) if own else _addresses(network, profile, index)
+            return given_addresses(own, network) if own else addresses_of(network, profile, index)
 
         nics, links = of_node(profile, networks, index, mac, addresses)
         node: Node = {
@@ -360,12 +290,12 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
     return nodes
 
 
-def _own(node: Node, network: Network) -> list[Address]:
-    return in_network(node, network["name"])["addresses"]
+def disks(domain: str, given: Sequence[DiskOptions], default_bus: Bus = "virtio") -> list[Disk]:
+    """Return the disks of a machine; each given one has a size, and may have a bus of its own.
 
-
-def disks(domain: str, given: Sequence[Mapping[str, Any]], default_bus: Bus = "virtio") -> list[Disk]:
-    """Return the disks of a machine; each given one has a size, and may have a bus of its own."""
+    `domain` is the machine's libvirt domain, after which the volumes are named. The serial number is a hash of the
+    volume's name, so it is the same at each run; targets are sda, vda and so on, counted for each bus.
+    """
     found: list[Disk] = []
     for position, disk in enumerate(given):
         name = domain if position == 0 else f"{domain}_{position}"
@@ -382,35 +312,3 @@ def disks(domain: str, given: Sequence[Mapping[str, Any]], default_bus: Bus = "v
             }
         )
     return found
-
-
-def _fill_dns(machine: Network, nodes: list[Node], vips: Vips, domain: str) -> None:
-    names: dict[str, list[str]] = {}
-    for ip in vips["api"]:
-        names.setdefault(ip, []).extend(["api", "api-int"])
-    for node in nodes:
-        for address in _own(node, machine):
-            names.setdefault(address["ip"], []).append(node["name"])
-    for subnet in machine["subnets"]:
-        names.setdefault(subnet["gateway"], []).append("virthost")
-    machine["dns"] = {
-        "hosts": [{"ip": ip, "names": found} for ip, found in names.items()],
-        "wildcards": [{"domain": f"apps.{domain}", "ip": ip} for ip in vips["ingress"]],
-    }
-
-
-def _reservations(network: Network, nodes: list[Node]) -> list[Reservation]:
-    if not any(subnet["dhcp"] for subnet in network["subnets"]):
-        return []
-    return [
-        {
-            "mac": nic["mac"] if address["family"] == "ipv4" else None,
-            "duid": names.duid_ll(nic["mac"]) if address["family"] == "ipv6" else None,
-            "ip": address["ip"],
-            "name": node["name"],
-        }
-        for node in nodes
-        for nic in interfaces(node)
-        if nic["network"] == network["name"]
-        for address in nic["addresses"]
-    ]

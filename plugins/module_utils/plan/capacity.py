@@ -15,7 +15,10 @@ from .problems import Finding
 
 
 class Facts(TypedDict):
-    """Resources of a hypervisor: available memory, processors, free space of its pool."""
+    """Resources of a hypervisor: available memory, processors, free space of its pool.
+
+    `memory_mib` is in MiB, `disk_free_gib` in GiB; `cpus` is a number of logical processors.
+    """
 
     memory_mib: int
     cpus: int
@@ -23,7 +26,11 @@ class Facts(TypedDict):
 
 
 def measure(directory: Path) -> Facts:
-    """Return what this host has, with the free space where `directory` is or would be made."""
+    """Return what this host has, with the free space where `directory` is or would be made.
+
+    Memory is `MemAvailable` and free swap of /proc/meminfo. Without `directory` its next parent that exists is
+    measured.
+    """
     fields = (line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     memory = {name: int(value.split()[0]) for name, value in fields}
     there = next(path for path in (directory, *directory.parents) if path.exists())
@@ -62,7 +69,11 @@ def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, fact
 
 
 def check_here(profile: Profile, cluster: str) -> list[Finding]:
-    """Return which resources this host lacks for a complete profile; empty for another host, or an existing cluster."""
+    """Return which resources this host lacks for a complete profile; empty for another host, or an existing cluster.
+
+    Another host is `kind: ssh`, which the role `hypervisor` measures. A cluster that exists already has its disks and
+    memory.
+    """
     directory = Path(state_directory(profile, cluster))
     if profile["hypervisor"]["kind"] == "ssh" or directory.exists():
         return []

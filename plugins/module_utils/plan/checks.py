@@ -7,42 +7,28 @@ everything. A check ignores what another one reports.
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, cast
 
-from ..addresses import family as family_of
-from . import link_checks, links
+from . import link_checks, links, network_checks
 from .build import node_names
 from .faults import KINDS
-from .fields import Family
 from .formats import LABEL
 from .names import mac_address
 from .options import Profile
-from .presets import FAMILIES, ROLES
-from .problems import Finding, Path
+from .presets import ROLES
+from .problems import Finding, Path, duplicates
 from .topologies import TOPOLOGIES
 
 Check = Callable[[Profile, str], Iterable[Finding]]
 """Yields what is wrong with a complete profile, for a cluster with that name."""
 
-_VERSIONS: dict[Family, int] = {"ipv4": 4, "ipv6": 6}
 _BRIDGE_LENGTH = 15
-_VIPS: tuple[Literal["ingress", "api"], ...] = ("ingress", "api")
+_NAMES = ""  # no field has this name
 
 # Boot modes in which each machine gets an image of its own.
 _OWN_IMAGE = ("redfish", "minimal", "cdrom")
-
-# Subnets that OVN-Kubernetes reserves (join, transit and masquerade).
-_OVN_INTERNAL = (
-    "100.64.0.0/16",
-    "100.88.0.0/16",
-    "169.254.0.0/17",
-    "fd98::/64",
-    "fd97::/64",
-    "fd69::/112",
-)
 
 
 def check(profile: Profile, cluster: str, withheld: Iterable[Path] = (), more: Iterable[Check] = ()) -> list[Finding]:
@@ -66,7 +52,7 @@ def check(profile: Profile, cluster: str, withheld: Iterable[Path] = (), more: I
 
 
 class _Watched(Mapping[str, Any]):
-    """A mapping that records which of its fields were read; all of them if it is iterated."""
+    """A mapping that records which of its fields were read, and, as the field `_NAMES`, that its names were."""
 
     def __init__(self, data: Mapping[str, object], path: Path, read: set[Path]) -> None:
         self._data, self._path, self._read = data, path, read
@@ -80,17 +66,17 @@ class _Watched(Mapping[str, Any]):
         return self._data[key]
 
     def __iter__(self) -> Iterator[str]:
-        self._read.add(self._path)
+        self._read.add((*self._path, _NAMES))
         return iter(self._data)
 
     def __len__(self) -> int:
         return len(self._data)
 
 
-def _related(one: Path, other: Path) -> bool:
-    """Return whether one of two fields is the other, or part of it."""
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]
+def _related(read: Path, other: Path) -> bool:
+    """Return whether what was read changes with another field: it is that field, part of it, has it, or is its list of names."""
+    shorter = min(len(read), len(other))
+    return read[:shorter] == other[:shorter] or (read[-1] == _NAMES and read[:-1] == other[:-1])
 
 
 def _check_cluster(profile: Profile, cluster: str) -> Iterator[Finding]:
@@ -182,8 +168,8 @@ def _check_nodes(profile: Profile, cluster: str) -> Iterator[Finding]:
                 yield ("nodes", name, "nics", nic), None, f"there is no such interface; there are {', '.join(known)}"
             elif settings.get("mac") and nic not in cards:
                 yield ("nodes", name, "nics", nic, "mac"), settings["mac"], "follows from its NIC, which can have one"
-    yield from _duplicates(_uuids(profile))
-    yield from _duplicates(_macs(profile, cluster))
+    yield from duplicates(_uuids(profile))
+    yield from duplicates(_macs(profile, cluster))
 
 
 def _uuids(profile: Profile) -> Iterator[tuple[Path, str]]:
@@ -199,181 +185,10 @@ def _macs(profile: Profile, cluster: str) -> Iterator[tuple[Path, str]]:
             yield ("nodes", name, "nics", nic, "mac"), (given or mac_address(cluster, nic, index)).lower()
 
 
-def _duplicates(values: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
-    seen: dict[str, Path] = {}
-    for path, value in values:
-        if value in seen:
-            first = ".".join(str(part) for part in seen[value])
-            yield path, value, f"is already used by {first}; each must be unique"
-        seen.setdefault(value, path)
-
-
-IpNetwork: TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
-
-
-class _Named(NamedTuple):
-    path: Path
-    family: Family
-    network: Any
-
-
-def _lan(profile: Profile) -> list[_Named]:
-    """Yield the subnets of bridges: machine network and extra networks."""
-    found = [_Named(("network", f), f, profile["network"][f]) for f in FAMILIES[profile["stack"]]]
-    for index, extra in enumerate(profile["extra_networks"]):
-        found += [_Named(("extra_networks", index, f), f, extra[f]) for f in _VERSIONS if extra.get(f)]
-    return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
-
-
-def _cluster_ranges(profile: Profile) -> list[_Named]:
-    installer, found = profile["installer"], []
-    for family in FAMILIES[profile["stack"]]:
-        found += [
-            _Named(("installer", "cluster_network", family, index, "cidr"), family, entry["cidr"])
-            for index, entry in enumerate(installer["cluster_network"][family])
-        ]
-        found.append(_Named(("installer", "service_network", family), family, installer["service_network"][family]))
-    return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
-
-
-def _check_networks(profile: Profile, cluster: str) -> Iterator[Finding]:
-    named = _lan(profile) + _cluster_ranges(profile)
-    for path, family, network in named:
-        if network.version != _VERSIONS[family]:
-            yield path, str(network), f"must be an {'IPv4' if family == 'ipv4' else 'IPv6'} network"
-    for index, (path, _family, network) in enumerate(named):
-        for other in named[:index]:
-            if _overlap(network, other.network):
-                first = ".".join(str(part) for part in other.path)
-                yield path, str(network), f"overlaps with {first} ({other.network}); choose another range"
-        for internal in _OVN_INTERNAL if profile["installer"]["network_type"] == "OVNKubernetes" else ():
-            if _overlap(network, ipaddress.ip_network(internal)):
-                yield path, str(network), f"overlaps with {internal}, which OVN-Kubernetes reserves"
-    bridge = profile["network"]["bridge"] or f"{cluster}bm"
-    names: list[tuple[Path, str]] = [(("network", "bridge"), bridge)]
-    for index, extra in enumerate(profile["extra_networks"]):
-        names.append((("extra_networks", index, "name"), extra.get("bridge") or extra["name"]))
-        if not extra.get("ipv4") and not extra.get("ipv6"):
-            yield ("extra_networks", index), None, "needs `ipv4`, `ipv6` or both, such as `ipv4: 192.168.221.0/24`"
-    yield from _duplicates(iter(names))
-    for family in FAMILIES[profile["stack"]]:
-        for index, entry in enumerate(profile["installer"]["cluster_network"][family]):
-            prefix = ipaddress.ip_network(entry["cidr"]).prefixlen
-            if entry["host_prefix"] < prefix:
-                yield (
-                    ("installer", "cluster_network", family, index, "host_prefix"),
-                    entry["host_prefix"],
-                    f"must be at least {prefix}, the length of {entry['cidr']}: each node gets a part of it",
-                )
-
-
-def _overlap(one: IpNetwork, other: IpNetwork) -> bool:
-    return bool(one.version == other.version and one.overlaps(other))
-
-
-def _check_room(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Each address that is derived by offset must exist in its network, and be unique."""
-    offsets = profile["network"]["offsets"]
-    dhcp = profile["addressing"] == "dhcp"
-    first = offsets["dhcp_nodes" if dhcp else "static_nodes"]
-    count = len(node_names(profile))
-    last = max(first + count - 1, *(offsets[name] for name in ("gateway", "ingress", "api")))
-    if dhcp:
-        last = max(last, offsets["dhcp_end"])
-    for path, _family, network in _lan(profile):
-        # The last address of an IPv4 network is its broadcast address.
-        top = network.num_addresses - (2 if network.version == 4 else 1)
-        if last > top:
-            yield (
-                path,
-                str(network),
-                f"is too small: addresses up to offset {last} are used (network.offsets, {count} nodes), "
-                f"it ends at {top}",
-            )
-    if offsets["dhcp_start"] > offsets["dhcp_end"]:
-        yield (
-            ("network", "offsets", "dhcp_start"),
-            offsets["dhcp_start"],
-            f"must not be greater than dhcp_end, {offsets['dhcp_end']}",
-        )
-    names: list[Literal["gateway", "ingress", "api"]] = ["gateway"]
-    if profile["master"]["count"] > 1:
-        names += [name for name in _VIPS if profile["vips"][name] is None]
-    for index, name in enumerate(names):
-        path, value = ("network", "offsets", name), offsets[name]
-        for other in names[:index]:
-            if value == offsets[other]:
-                yield path, value, f"is already the offset of {other}"
-        if first <= value < first + count:
-            yield path, value, f"is the address of a node: nodes have the offsets {first} to {first + count - 1}"
-        if dhcp and offsets["dhcp_start"] <= value <= offsets["dhcp_end"]:
-            yield (
-                path,
-                value,
-                f"is in the DHCP range, {offsets['dhcp_start']} to {offsets['dhcp_end']}; choose one outside",
-            )
-
-
-def _check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Addresses in the profile must be in their network and unique."""
-    stack = FAMILIES[profile["stack"]]
-    machine = {f: ipaddress.ip_network(profile["network"][f]) for f in stack}
-    given: list[tuple[Path, str]] = []
-    for name in ("api", "ingress"):
-        addresses = profile["vips"][name]
-        if addresses is None:
-            continue
-        path: Path = ("vips", name)
-        yield from _one_of_each(path, addresses, stack)
-        for index, text in enumerate(addresses):
-            given.append(((*path, index), text))
-            yield from _outside((*path, index), text, machine)
-    places = {one.name: position for position, one in enumerate(links.carried(profile))}
-    for name, node in profile["nodes"].items():
-        for nic, settings in node.get("nics", {}).items():
-            position = places.get(nic)
-            addresses = settings.get("addresses") or []
-            path = ("nodes", name, "nics", nic, "addresses")
-            if addresses and position is None and nic in links.nics(profile):
-                yield path, addresses, f"are those of a bond or a VLAN on it; there are {', '.join(places)}"
-            if not addresses or position is None:
-                continue
-            subnets = machine
-            if position:
-                extra = profile["extra_networks"][position - 1]
-                subnets = {f: ipaddress.ip_network(extra[f]) for f in _VERSIONS if extra.get(f)}
-            else:
-                yield from _one_of_each(path, addresses, stack)
-            for index, text in enumerate(addresses):
-                given.append(((*path, index), text))
-                yield from _outside((*path, index), text, subnets)
-    yield from _duplicates((path, str(ipaddress.ip_address(text))) for path, text in given)
-    offsets = profile["network"]["offsets"]
-    taken = {
-        str(net[offsets["gateway"]]): "gateway" for net in machine.values() if offsets["gateway"] < net.num_addresses
-    }
-    for path, text in given:
-        owner = taken.get(str(ipaddress.ip_address(text)))
-        if owner:
-            yield path, text, f"is the address of the {owner}; choose another"
-
-
-def _one_of_each(path: Path, addresses: list[str], stack: tuple[str, ...]) -> Iterator[Finding]:
-    if [family_of(text) for text in addresses] != list(stack):
-        wanted = " and one ".join("IPv4" if family == "ipv4" else "IPv6" for family in stack)
-        yield path, addresses, f"must be one {wanted} address, in this order"
-
-
-def _outside(path: Path, text: str, subnets: Mapping[Family, IpNetwork]) -> Iterator[Finding]:
-    network = subnets.get(family_of(text))
-    if network is not None and ipaddress.ip_address(text) not in network:
-        yield path, text, f"is outside of its network, {network}"
-
-
 def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:
     services = profile["services"]
     ports = {"registry": services["registry"]["port"], "bmc": services["bmc"]["port"], "http": services["http"]["port"]}
-    yield from _duplicates((("services", name, "port"), str(port)) for name, port in ports.items())
+    yield from duplicates((("services", name, "port"), str(port)) for name, port in ports.items())
 
 
 def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -400,6 +215,9 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 fault["kind"],
                 "requires `addressing: dhcp`: an unplanned machine has no static address",
             )
+        if fault["kind"] == "fence_fails" and not TOPOLOGIES[profile["topology"]].fencing:
+            fencing = ", ".join(name for name, row in TOPOLOGIES.items() if row.fencing)
+            yield (*path, "kind"), fault["kind"], f"requires a topology with fencing: {fencing}"
         if fault["kind"] == "arp_one_way" and profile["hypervisor"]["kind"] != "sandbox":
             yield (
                 (*path, "kind"),
@@ -445,11 +263,11 @@ _CHECKS = (
     _check_release,
     _check_hypervisor,
     _check_nodes,
-    _check_networks,
+    network_checks.check_networks,
     link_checks.check_links,
     link_checks.check_routes,
-    _check_room,
-    _check_addresses,
+    network_checks.check_room,
+    network_checks.check_addresses,
     _check_ports,
     _check_faults,
     _check_snapshots,

@@ -19,7 +19,7 @@ from .topologies import TOPOLOGIES
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def install_config(plan: Plan, *, pull_secret: Mapping[str, Any], ssh_key: str, trust_bundle: str) -> dict[str, Any]:
+def install_config(plan: Plan, *, pull_secret: Mapping[str, object], ssh_key: str, trust_bundle: str) -> dict[str, Any]:
     """Return install-config.yaml (v1).
 
     pull_secret: `{"auths": {...}}` of the user; the lab registry's is added. ssh_key: lines of authorized_keys.
@@ -53,7 +53,7 @@ def install_config(plan: Plan, *, pull_secret: Mapping[str, Any], ssh_key: str, 
     if _of(plan, "arbiter"):
         config["arbiter"] = pool("arbiter", "arbiter")
     if TOPOLOGIES[cluster["topology"]].fencing:
-        config["controlPlane"]["fencing"] = {"credentials": [_fencing(node) for node in _of(plan, "master")]}
+        config["controlPlane"]["fencing"] = {"credentials": [_fencing(plan, node) for node in _of(plan, "master")]}
     if installer["fips"]:
         config["fips"] = True
     if trust_bundle:
@@ -113,13 +113,14 @@ def _platform(plan: Plan) -> dict[str, Any]:
     return {name: platforms[name]}
 
 
-def _fencing(node: Node) -> dict[str, Any]:
+def _fencing(plan: Plan, node: Node) -> dict[str, Any]:
     bmc = node["bmc"]
+    wrong = any(faults.of_kind(plan, "fence_fails", node["name"]))
     return {
         "hostname": node["name"],
         "address": bmc["address"].replace("redfish-virtualmedia+", "redfish+", 1),
         "username": bmc["username"],
-        "password": bmc["password"],
+        "password": f"{bmc['password']}-wrong" if wrong else bmc["password"],
         "certificateVerification": "Disabled",
     }
 

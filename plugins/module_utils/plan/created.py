@@ -8,7 +8,11 @@ from .model import Plan
 
 
 def items(plan: Plan, host: str) -> list[Item]:
-    """Return everything that `prepare` creates for `plan` on inventory host `host`, in the order of creation."""
+    """Return everything that `prepare` creates for `plan` on inventory host `host`, in the order of creation.
+
+    Kinds are `sandbox`, `uplink`, `state_dir`, `network`, `pool`, `domain` and `service`. `destroy` removes what is
+    recorded, in the opposite order.
+    """
     hypervisor = plan["hypervisor"]
     named: list[tuple[str, str]] = []
     if hypervisor["kind"] == "sandbox":

@@ -9,12 +9,19 @@ import itertools
 
 
 def fields(record: type) -> dict[str, str]:
-    """Return the documentation of each field of a TypedDict that has one."""
+    """Return the documentation of each field of a TypedDict that has one.
+
+    The text is the string below a field in the source, in one line. Fields of base classes in the same module are
+    included.
+    """
     return _of_class(record.__module__, record.__name__)
 
 
 def record(wanted: type) -> str:
-    """Return the documentation of a TypedDict."""
+    """Return the documentation of a TypedDict.
+
+    That is its docstring, in one line.
+    """
     return " ".join((wanted.__doc__ or "").split())
 
 

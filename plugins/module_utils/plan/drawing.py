@@ -58,14 +58,21 @@ _HEAVY = {"title", "head", "label", "fault"}
 
 
 class Line(NamedTuple):
-    """A line of text and its CSS classes."""
+    """A line of text and its CSS classes.
+
+    Classes are those of `_STYLE`, separated by blanks; without one the text is 12 px high.
+    """
 
     text: str
     kind: str = ""
 
     @property
     def width(self) -> float:
-        """Return its width in pixels in the widest of its fonts."""
+        """Return its width in pixels in the widest of its fonts.
+
+        An estimate from a table of advance widths, because there is no font where a plan is drawn. Characters outside
+        of ASCII count as one em.
+        """
         kinds = self.kind.split()
         size = min((_SIZES[kind] for kind in kinds if kind in _SIZES), default=12.0)
         if "mono" in kinds:
@@ -75,7 +82,10 @@ class Line(NamedTuple):
 
 
 class End(NamedTuple):
-    """The state in which a run has left a node, and its colour."""
+    """The state in which a run has left a node, and its colour.
+
+    `state` is the text that is shown; `colour` is any colour of SVG.
+    """
 
     state: str
     colour: str

@@ -26,6 +26,7 @@ FAILS = "fails"
 
 _COMPONENTS = (
     Component.API_SERVER, Component.ORCHESTRATOR, Component.CSR_APPROVER, Component.MACHINE_CONFIG_OPERATOR, Component.HYPERKUBE,
+    Component.CLUSTER_ETCD_OPERATOR,
 )  # fmt: skip
 SERVICES = ("registry", "ntp", "bmc", "http")
 When = Annotated[str, OneOf((BOOT, *STAGES, *STATUSES))]
@@ -78,7 +79,10 @@ class Kind(NamedTuple):
     components: tuple[str, ...] = ()
 
     def names(self) -> tuple[str, ...]:
-        """Return the fields that a profile can give in addition to `kind`."""
+        """Return the fields that a profile can give in addition to `kind`.
+
+        A fault with a trigger has `when`; one that can be undone also has `seconds`.
+        """
         trigger: tuple[str, ...] = () if self.in_plan else ("when",) if self.lasting else ("when", "seconds")
         return (*self.fields, *trigger)
 
@@ -161,6 +165,13 @@ KINDS: dict[str, Kind] = {
         ("node", "of"),
         in_plan=True,
     ),
+    "fence_fails": Kind(
+        "the cluster has a wrong password of the node's BMC and cannot fence it",
+        "the API does not answer while the node is frozen",
+        ("node",),
+        ("node",),
+        in_plan=True,
+    ),
     "extra_host": Kind(
         "an additional machine, extra-0, boots the image (DHCP)", "host ... is not part of this plan", in_plan=True
     ),
@@ -191,24 +202,37 @@ PlanFault = Annotated[Fault, Tagged("kind", KINDS, _in_plan)]
 
 
 def complete(fault: Mapping[str, Any]) -> Fault:
-    """Return a fault of a profile with its defaults: at `boot`, on `eth0`, permanent (`seconds: null`)."""
+    """Return a fault of a profile with its defaults: at `boot`, on `eth0`, permanent (`seconds: null`).
+
+    `fault` has passed the checks. What its kind has no field for is not added.
+    """
     kind = KINDS[fault["kind"]]
     defaults: dict[str, Any] = {} if kind.in_plan else {"when": BOOT, "seconds": None}
     return cast(Fault, {**defaults, **({"nic": "eth0"} if "nic" in kind.fields else {}), **fault})
 
 
 def of_kind(plan: Plan, kind: str, node: str | None = None) -> Iterator[Fault]:
-    """Yield the faults of a kind in a plan, or those of one of its nodes."""
+    """Yield the faults of a kind in a plan, or those of one of its nodes.
+
+    `node` is a name; a fault without a node, such as one of a service, belongs to none.
+    """
     return (fault for fault in plan["faults"] if fault["kind"] == kind and node in (None, fault.get("node")))
 
 
 def of_lab(plan: Plan) -> list[Fault]:
-    """Return the faults that the lab's process injects."""
+    """Return the faults that the lab's process injects.
+
+    Those are the faults with a trigger (`when`). The others are in the plan, or in the image, from the start.
+    """
     return [fault for fault in plan["faults"] if not KINDS[fault["kind"]].in_plan]
 
 
 def apply(plan: Plan) -> None:
-    """Apply faults that are values of the plan; the others are read where machines and files are created."""
+    """Apply faults that are values of the plan; the others are read where machines and files are created.
+
+    The plan is changed: `dns_wildcard` adds a wildcard for the cluster's whole domain, `component_fails` replaces the
+    component by `fails`.
+    """
     for fault in plan["faults"]:
         if fault["kind"] == "dns_wildcard":
             plan["networks"][0]["dns"]["wildcards"].append(

@@ -12,7 +12,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 
 class Range(NamedTuple):
-    """Minimum and maximum of an integer."""
+    """Minimum and maximum of an integer.
+
+    Both are allowed themselves. The JSON schema has them as `minimum` and `maximum`.
+    """
 
     least: int
     most: int
@@ -20,7 +23,10 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OneOf:
-    """A name of a table: what is added to the table is allowed, documented and completed at once."""
+    """A name of a table: what is added to the table is allowed, documented and completed at once.
+
+    `table` is any collection of names; the keys of a dictionary are in the order in which messages list them.
+    """
 
     table: Collection[str]
 

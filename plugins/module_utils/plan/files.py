@@ -29,11 +29,17 @@ _KEY = re.compile(r"(?:ssh|ecdsa|sk)-\S+ +[A-Za-z0-9+/=]+")
 
 
 class FileError(ValueError):
-    """A problem of a file, without its name."""
+    """A problem of a file, without its name.
+
+    The text follows the name in a message: "is not a file", say. `check` makes a finding of it.
+    """
 
 
 def read(name: str) -> str:
-    """Return the text of a file. Raises `FileError`."""
+    """Return the text of a file. Raises `FileError`.
+
+    `name` is a path, `~` included. A file may have up to `LIMIT` bytes (1 MiB), and must be UTF-8 text.
+    """
     path = Path(name).expanduser()
     try:
         if not path.is_file():
@@ -50,7 +56,11 @@ def read(name: str) -> str:
 
 
 def ssh_keys(name: str) -> str:
-    """Return the public keys in a file, a line each. Raises `FileError`."""
+    """Return the public keys in a file, a line each. Raises `FileError`.
+
+    Empty lines and comments are left out; each other line must be a public key as in authorized_keys, and options may
+    precede it.
+    """
     lines = [line.strip() for line in read(name).splitlines() if line.strip() and not line.lstrip().startswith("#")]
     if not lines:
         raise FileError("has no public key")
@@ -70,7 +80,10 @@ def ssh_keys(name: str) -> str:
 
 
 def pull_secret(name: str) -> dict[str, Any]:
-    """Return the pull secret in a file. Raises `FileError`."""
+    """Return the pull secret in a file. Raises `FileError`.
+
+    It must be a JSON object with a mapping `auths`. The registries in it are not contacted.
+    """
     try:
         found = load_json(read(name), name=name)
     except DocumentError as error:
@@ -81,7 +94,11 @@ def pull_secret(name: str) -> dict[str, Any]:
 
 
 def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
-    """Yield problems of the files in a complete profile or a plan."""
+    """Yield problems of the files in a complete profile or a plan.
+
+    These are the SSH keys, the pull secret, the replacements of lab components and the build of openshift-install. The
+    check reads files of this host, so it runs only where `files` is asked for.
+    """
     installer = profile["installer"]
     named: tuple[tuple[str, str | None, Callable[[str], object]], ...] = (
         ("ssh_key_file", installer["ssh_key_file"], ssh_keys),

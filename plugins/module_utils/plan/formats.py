@@ -18,7 +18,11 @@ LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
 class Format(NamedTuple):
-    """What a text must be (to follow "must be"), and its pattern, its test, or both."""
+    """What a text must be (to follow "must be"), and its pattern, its test, or both.
+
+    The pattern is a regular expression for the whole text, which the JSON schema has too; a test is for what no pattern
+    can express.
+    """
 
     meaning: str
     pattern: str = ""
@@ -26,7 +30,11 @@ class Format(NamedTuple):
 
 
 def fits(name: str, text: str) -> bool:
-    """Return whether `text` has the format `name`. No format allows control characters, so none allows a second line."""
+    """Return whether `text` has the format `name`. No format allows control characters, so none allows a second line.
+
+    `name` is a key of `FORMATS`, such as `cidr`. An unknown one is a KeyError: names come from annotations, not from
+    users.
+    """
     rule = FORMATS[name]
     # Not `$`, which also matches before a line break at the end.
     return (

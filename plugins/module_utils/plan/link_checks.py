@@ -18,7 +18,11 @@ _BOOT_BY_NETWORK = ("minimal", "pxe")
 
 
 def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
-    """Yield what is wrong with bonds, VLANs and MTUs."""
+    """Yield what is wrong with bonds, VLANs and MTUs.
+
+    Bonds, VLANs and what needs the sandbox's switch. The profile is complete; `cluster` is not used, it is there for
+    `checks.Check`.
+    """
     yield from _bonds(profile)
     yield from _parents(profile)
     yield from _numbers(profile)
@@ -43,7 +47,11 @@ def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
 
 
 def check_routes(profile: Profile, cluster: str) -> Iterator[Finding]:
-    """Yield what is wrong with static routes."""
+    """Yield what is wrong with static routes.
+
+    A route must be of a family that its network has, and its next hop an address in that network. The profile is
+    complete; `cluster` is not used.
+    """
     seen: dict[str, Path] = {}
     lan = {subnet: path for path, network in _networks(profile) for subnet in _subnets(profile, path, network).values()}
     for path, network in _networks(profile):

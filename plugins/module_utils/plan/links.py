@@ -11,19 +11,29 @@ from .options import Profile
 
 
 class Carried(NamedTuple):
-    """How nodes are in a network: by a NIC or a bond (`parent`), untagged or with a VLAN id."""
+    """How nodes are in a network: by a NIC or a bond (`parent`), untagged or with a VLAN id.
+
+    `vlan` is 1 to 4094, or None for untagged packets. The parent is eth0, eth1, ... or bond0, ...
+    """
 
     parent: str
     vlan: int | None
 
     @property
     def name(self) -> str:
-        """Name of the nodes' interface in the network."""
+        """Name of the nodes' interface in the network.
+
+        As Linux names them: `eth0`, `bond0`, or with a VLAN `eth0.100`.
+        """
         return self.parent if self.vlan is None else f"{self.parent}.{self.vlan}"
 
 
 def carried(profile: Profile) -> list[Carried]:
-    """Return how nodes are in each network, the machine network first."""
+    """Return how nodes are in each network, the machine network first.
+
+    One entry for each network, in the order of the plan. Without `interface` a network gets the next of eth0, eth1, ...
+    that no bond or other network has.
+    """
     networks: list[Mapping[str, Any]] = [profile["network"], *profile["extra_networks"]]
     taken = {nic for bond in profile["bonds"].values() for nic in bond["nics"]}
     taken |= {network["interface"] for network in networks if network.get("interface")}
@@ -32,14 +42,20 @@ def carried(profile: Profile) -> list[Carried]:
 
 
 def nics(profile: Profile) -> list[str]:
-    """Return the names of a node's NICs: all that a bond or a network names, or gets."""
+    """Return the names of a node's NICs: all that a bond or a network names, or gets.
+
+    In the order of their numbers: eth2 before eth10. All nodes have the same ones.
+    """
     found = {nic for bond in profile["bonds"].values() for nic in bond["nics"]}
     found |= {one.parent for one in carried(profile) if not one.parent.startswith("bond")}
     return sorted(found, key=lambda name: (len(name), name))
 
 
 def switched(profile: Profile) -> set[str]:
-    """Return the NICs and bonds that need a switch which knows link aggregation and VLANs."""
+    """Return the NICs and bonds that need a switch which knows link aggregation and VLANs.
+
+    Those are all bonds, and parents of VLANs. Only the sandbox has such a switch; elsewhere a check refuses them.
+    """
     return {*profile["bonds"], *(one.parent for one in carried(profile) if one.vlan is not None)}
 
 

@@ -23,7 +23,7 @@ from .fields import (
     VlanId,
 )
 from .fields import Link as LinkName
-from .options import Bus
+from .machine_options import Bus
 
 
 class Dhcp(TypedDict):

@@ -17,42 +17,67 @@ STATE_DIR = "/var/lib/agentlab"
 
 
 def state_dir(cluster: str, base: str = STATE_DIR) -> str:
-    """Return the directory on the hypervisor in which everything of a cluster is."""
+    """Return the directory on the hypervisor in which everything of a cluster is.
+
+    `base` is the directory of all clusters. The result is removed with the cluster.
+    """
     return f"{base}/{cluster}"
 
 
 def netns(cluster: str) -> str:
-    """Return the name of the network namespace of a cluster's sandbox."""
+    """Return the name of the network namespace of a cluster's sandbox.
+
+    There is one even where the hypervisor is not a sandbox; then nothing has this name.
+    """
     return f"agentlab-{cluster}"
 
 
 def pool_dir(state_dir: str) -> str:
-    """Return the directory of the storage pool, with the machines' disks."""
+    """Return the directory of the storage pool, with the machines' disks.
+
+    `state_dir` is that of the cluster. `libvirt.storage` makes a pool of it, with a qcow2 file for each disk.
+    """
     return f"{state_dir}/pool"
 
 
 def console_dir(state_dir: str) -> str:
-    """Return the directory of the machines' console logs."""
+    """Return the directory of the machines' console logs.
+
+    `state_dir` is that of the cluster. Files in it are named after the machines' domains, see `console`.
+    """
     return f"{state_dir}/console"
 
 
 def process_dir(state_dir: str) -> str:
-    """Return the directory with a file for each process of the lab."""
+    """Return the directory with a file for each process of the lab.
+
+    `state_dir` is that of the cluster. By these files `destroy` finds processes that a stage has started.
+    """
     return f"{state_dir}/processes"
 
 
 def console(state_dir: str, domain: str) -> str:
-    """Return the file in which libvirt's domain `domain` logs its serial console."""
+    """Return the file in which libvirt's domain `domain` logs its serial console.
+
+    `state_dir` is that of the cluster. `Node.console` in a plan has it.
+    """
     return f"{console_dir(state_dir)}/{domain}.log"
 
 
 def node_uuid(cluster: str, node: str) -> str:
-    """Return the UUID of a node's machine: same input, same UUID, on any machine."""
+    """Return the UUID of a node's machine: same input, same UUID, on any machine.
+
+    A version 5 UUID of `cluster/node` in a namespace of agentlab. BMCs know the machine by it.
+    """
     return str(uuid.uuid5(_NODES, f"{cluster}/{node}"))
 
 
 def uplink(cluster: str) -> Uplink:
-    """Return the pair of links that leads out of a cluster's sandbox and into it."""
+    """Return the pair of links that leads out of a cluster's sandbox and into it.
+
+    The network is a /30 of 198.18.0.0/15, chosen by a hash of the name. The host's end is named after the cluster, or
+    by the hash where that exceeds the 15 characters of a link's name.
+    """
     name = f"al-{cluster}"
     digest = hashlib.sha256(cluster.encode())
     number = int.from_bytes(digest.digest()[:4], "big") % (_LINKS.num_addresses // 4)
@@ -69,7 +94,10 @@ def uplink(cluster: str) -> Uplink:
 
 
 def bridge_mac(cluster: str, network: str) -> str:
-    """Return the MAC of a network's bridge, in the range of QEMU."""
+    """Return the MAC of a network's bridge, in the range of QEMU.
+
+    The prefix is 52:54:00; the last three bytes are a hash of cluster and network, so it is the same at each run.
+    """
     return "52:54:00:" + hashlib.sha256(f"{cluster}/{network}".encode()).digest()[:3].hex(":")
 
 
@@ -83,5 +111,9 @@ def mac_address(cluster: str, nic: str, index: int) -> str:
 
 
 def duid_ll(mac: str) -> str:
-    """Return the link-layer DHCPv6 unique identifier of an Ethernet address (RFC 8415, 11.4)."""
+    """Return the link-layer DHCPv6 unique identifier of an Ethernet address (RFC 8415, 11.4).
+
+    In the notation of dnsmasq and libvirt: type 3 (DUID-LL), hardware type 1 (Ethernet), then the address, as
+    hexadecimal bytes with colons.
+    """
     return f"00:03:00:01:{mac}"

@@ -16,7 +16,10 @@ _VERSION = re.compile(rb"^\S+ v?(\d+\.\d+)(?:\.\S*)?$", re.MULTILINE)
 
 
 class InstallerBuildError(ValueError):
-    """A build that cannot be used; the message does not name it."""
+    """A build that cannot be used; the message does not name it.
+
+    The text follows the name in a message: "is not executable: chmod +x", say.
+    """
 
 
 def check(name: str, release: str | None) -> None:

@@ -40,6 +40,7 @@ ENTRY_POINTS: Mapping[str, tuple[str, ...]] = {
     Component.INSTALLER: ("/usr/bin/openshift-install",),
     Component.MACHINE_CONFIG_OPERATOR: ("/usr/bin/machine-config-daemon",),
     Component.HYPERKUBE: ("/usr/bin/hyperkube",),
+    Component.CLUSTER_ETCD_OPERATOR: ("/usr/bin/two-node-fencing",),
 }
 """Programs that units and other programs start, by component. A replacement has at least one of them."""
 # Next to a program in a checkout: directory there -> directory in the image, as upstream's Dockerfile copies it.
@@ -69,7 +70,10 @@ _REF_NAME = "org.opencontainers.image.ref.name"
 
 
 class Kind(Enum):
-    """What a replacement is."""
+    """What a replacement is.
+
+    The value is its name in messages. `kind` finds out which of them a text is.
+    """
 
     FAILS = "fails"
     FILES = "a directory of files"
@@ -79,11 +83,17 @@ class Kind(Enum):
 
 
 class OverrideError(ValueError):
-    """A replacement that cannot be used; the message does not name the component."""
+    """A replacement that cannot be used; the message does not name the component.
+
+    The text follows the component in a message: "there is no such directory", say.
+    """
 
 
 def pair(text: str) -> tuple[str, str]:
-    """Return component and replacement of `COMPONENT=WHAT`, a command-line option. Raises `OverrideError`."""
+    """Return component and replacement of `COMPONENT=WHAT`, a command-line option. Raises `OverrideError`.
+
+    The path of a directory becomes absolute. The component's name is not checked here; `check` does that.
+    """
     name, separator, source = text.partition("=")
     if not (separator and name and source):
         raise OverrideError(
@@ -93,13 +103,20 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def absolute(source: str) -> str:
-    """Return a replacement that means the same in every directory: the path of a directory becomes absolute."""
+    """Return a replacement that means the same in every directory: the path of a directory becomes absolute.
+
+    A leading `~` is the home of this user. Pullspecs, images of a store and `fails` stay as they are.
+    """
     path = Path(source).expanduser()
     return str(path.absolute()) if path.is_dir() or source.startswith(("/", ".", "~")) else source
 
 
 def kind(source: str) -> Kind:
-    """Return what a replacement is. Raises `OverrideError`."""
+    """Return what a replacement is. Raises `OverrideError`.
+
+    Files are only looked for here, not read: a directory with `index.json` is an OCI layout, any other one a directory
+    of files.
+    """
     if source == FAILS:
         return Kind.FAILS
     path = Path(source).expanduser()
@@ -125,8 +142,7 @@ def check(name: str, source: str) -> Kind:
 
     It reads what is on this host: files, layouts and stores. A pullspec is not looked up.
     """
-    if name not in COMPONENTS:
-        raise OverrideError(_unknown(name))
+    check_name(name)
     what = kind(source)
     if what is Kind.FAILS and name not in ENTRY_POINTS:
         raise OverrideError("has no programs, so it cannot fail")
@@ -137,6 +153,12 @@ def check(name: str, source: str) -> Kind:
     elif what is Kind.STORE:
         _check_architecture(load_json(stored_config(source), name=source))
     return what
+
+
+def check_name(name: str) -> None:
+    """Raise `OverrideError` with what is right, unless the release has the component `name`."""
+    if name not in COMPONENTS:
+        raise OverrideError(_unknown(name))
 
 
 def contents(name: str, source: str) -> dict[str, Path]:
@@ -161,7 +183,11 @@ def contents(name: str, source: str) -> dict[str, Path]:
 
 
 def stored_config(source: str) -> bytes:
-    """Return the configuration of an image in a local store, whose digest is the image's ID. Raises `OverrideError`."""
+    """Return the configuration of an image in a local store, whose digest is the image's ID. Raises `OverrideError`.
+
+    `source` is `containers-storage:NAME`. It is read by skopeo from the store of the user who runs this, within
+    `STORE_SECONDS`.
+    """
     program = shutil.which("skopeo")
     if not program:
         raise OverrideError("needs the program skopeo; to install it: agentlab setup")
@@ -217,7 +243,11 @@ def _check_files(found: Mapping[str, Path], name: str) -> None:
 
 
 def machine(file: Path) -> str | None:
-    """Return the architecture of an executable ELF file; None for any other file."""
+    """Return the architecture of an executable ELF file; None for any other file.
+
+    As `uname -m` names it (`x86_64`, `aarch64`), from e_machine of the ELF header; `machine N` for a number without a
+    name here. Raises `OverrideError` for a file that cannot be read.
+    """
     try:
         info = file.lstat()
         if not (stat.S_ISREG(info.st_mode) and info.st_mode & 0o111):

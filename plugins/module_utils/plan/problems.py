@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 Path = tuple[Any, ...]
@@ -9,6 +10,16 @@ Path = tuple[Any, ...]
 
 Finding = tuple[Path, Any, str]
 """Path of a field, its value (None: not shown), and the valid values."""
+
+
+def duplicates(values: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
+    """Yield a finding for each of `values` (place and text) that an earlier place has already."""
+    seen: dict[str, Path] = {}
+    for path, value in values:
+        if value in seen:
+            first = ".".join(str(part) for part in seen[value])
+            yield path, value, f"is already used by {first}; each must be unique"
+        seen.setdefault(value, path)
 
 
 class Mismatch(NamedTuple):
@@ -38,7 +49,11 @@ class Problem(NamedTuple):
 
     @classmethod
     def of(cls, source: str, path: Path, value: object, remedy: str) -> Problem:
-        """Return a finding in `source` as a problem."""
+        """Return a finding in `source` as a problem.
+
+        `path` becomes text with dots, `-` when it is empty. `source` is the file, with line and column where they are
+        known.
+        """
         return cls(source, ".".join(str(part) for part in path) or "-", value, remedy)
 
     def __str__(self) -> str:
@@ -48,7 +63,10 @@ class Problem(NamedTuple):
 
 
 class ProfileError(ValueError):
-    """Everything that is wrong with a profile, in one report (`problems`)."""
+    """Everything that is wrong with a profile, in one report (`problems`).
+
+    The text has a line for each problem: file, field, value, and what would be right.
+    """
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems

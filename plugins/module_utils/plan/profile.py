@@ -44,7 +44,10 @@ class Source(NamedTuple):
     twice: list[Path]
 
     def problem(self, path: Path, value: object, remedy: str) -> Problem:
-        """Return a finding as a problem with its line and column."""
+        """Return a finding as a problem with its line and column.
+
+        `path` is that of the field in the file; a field without a position gets the name of the file only.
+        """
         position = self.positions.get(path)
         return Problem.of(f"{self.name}:{position[0]}:{position[1]}" if position else self.name, path, value, remedy)
 
@@ -70,7 +73,11 @@ def load(
 
 
 def validated(source: Source, cluster: str, *, here: bool = False, files: bool = False) -> Profile:
-    """Return the complete profile that `source` has; as `load`."""
+    """Return the complete profile that `source` has; as `load`.
+
+    Fields that are misspelled and alike are read as what they mean, so that their contents are checked too. Raises
+    `ProfileError` with all problems, in the order of the file.
+    """
     from . import files as named
     from .capacity import check_here
     from .checks import check
@@ -96,7 +103,11 @@ def validated(source: Source, cluster: str, *, here: bool = False, files: bool =
 
 
 def overridden(source: Source, components: Mapping[str, str]) -> Source:
-    """Return the content of a profile with other replacements of components."""
+    """Return the content of a profile with other replacements of components.
+
+    `components` is component -> replacement, as `release.payload_overrides`, over which it is laid. The source is not
+    changed.
+    """
     release = source.raw.get("release") or {}
     if not (components and isinstance(release, dict)):
         return source
@@ -124,7 +135,10 @@ def read(name: str | FilePath, folder: FilePath | None = None) -> Source:
 
 
 def find(name: str | FilePath, folder: FilePath | None) -> FilePath | None:
-    """Return the file that `name` means: a path, or the name of a profile in `folder`; None when there is none."""
+    """Return the file that `name` means: a path, or the name of a profile in `folder`; None when there is none.
+
+    A name in `folder` is tried as it is, then with `.yml` and `.yaml`. A path wins over a name.
+    """
     candidates = [FilePath(name)]
     if folder is not None:
         candidates += [folder / f"{name}{suffix}" for suffix in ("", ".yml", ".yaml")]
@@ -150,7 +164,11 @@ def _missing(name: str, folder: FilePath | None) -> Problem:
 
 
 def parse(text: str | bytes, source: str) -> Source:
-    """Parse the text of a profile; as `read`."""
+    """Parse the text of a profile; as `read`.
+
+    `source` is what messages call the text. Empty text is an empty profile. `topology`, `stack` and `addressing` may
+    be written in any case.
+    """
     try:
         document = read_yaml(text, name=source, twice=True)
     except DocumentError as error:
@@ -168,7 +186,10 @@ def parse(text: str | bytes, source: str) -> Source:
 
 
 def scenario(name: str) -> dict[str, Any] | None:
-    """Return the profile of a dev-scripts scenario (`COMPACT_IPV6`) or of a topology's name; None for other names."""
+    """Return the profile of a dev-scripts scenario (`COMPACT_IPV6`) or of a topology's name; None for other names.
+
+    `name` is in capitals, as in AGENT_E2E_TEST_SCENARIO. Without `_DHCP` addresses are static, as in dev-scripts.
+    """
     if name.lower() in TOPOLOGIES:
         return {"topology": name.lower()}
     match = _SCENARIO.fullmatch(name)
@@ -183,7 +204,11 @@ def scenario(name: str) -> dict[str, Any] | None:
 
 
 def complete(raw: Mapping[str, Any]) -> Profile:
-    """Lay a profile over the defaults, the presets of its payload, and its topology."""
+    """Lay a profile over the defaults, the presets of its payload, and its topology.
+
+    `raw` is what a file has; it may lack anything, but what it has must be valid. Shares nothing mutable with it, or
+    with the defaults. Relative paths of components become absolute.
+    """
     profile = merge(presets.DEFAULTS, {})
     payload = raw.get("release", {}).get("payload", profile["release"]["payload"])
     topology = raw.get("topology", profile["topology"])
@@ -212,8 +237,11 @@ def _replaced(raw: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with `over` laid over it: mappings are merged, everything else is replaced. Shares nothing mutable."""
+def merge(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, Any]:
+    """Return `base` with `over` laid over it: mappings are merged, everything else is replaced. Shares nothing mutable.
+
+    Neither argument is changed. Lists are replaced as a whole, as null is.
+    """
     merged = {key: _copy(value) for key, value in base.items()}
     for key, value in over.items():
         old = merged.get(key)
@@ -222,13 +250,13 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: object) -> Any:
     if isinstance(value, Mapping):
         return {key: _copy(item) for key, item in value.items()}
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _renamed(raw: Mapping[str, Any], wrong: list[Mismatch]) -> tuple[dict[str, Any], dict[Path, Path]]:
+def _renamed(raw: Mapping[str, object], wrong: list[Mismatch]) -> tuple[dict[str, Any], dict[Path, Path]]:
     """Return a profile in which misspelled fields have their right names, and each of these with the path as it was written."""
     right, renamed = merge(raw, {}), {}
     for one in wrong:
@@ -254,7 +282,7 @@ def _alike(one: str, other: str) -> bool:
     return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio() >= _ALIKE
 
 
-def _without(raw: Mapping[str, Any], wrong: list[Mismatch], twice: list[Path]) -> tuple[dict[str, Any], list[Path]]:
+def _without(raw: Mapping[str, object], wrong: list[Mismatch], twice: list[Path]) -> tuple[dict[str, Any], list[Path]]:
     """Return a profile without its wrong fields, and the paths of all whose value is not known because of them."""
     sound, withheld = merge(raw, {}), list(twice)
     for one in wrong:
@@ -280,7 +308,7 @@ def _drop(raw: dict[str, Any], path: Path) -> Path:
     return path
 
 
-def _put(raw: Any, path: Path, value: Any) -> None:
+def _put(raw: Any, path: Path, value: object) -> None:
     for key in path[:-1]:
         raw = raw[key]
     raw[path[-1]] = value

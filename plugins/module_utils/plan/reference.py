@@ -35,7 +35,10 @@ All that is wrong with a profile is reported at once, with file, line, field, va
 
 
 def page() -> str:
-    """Return the text of the page."""
+    """Return the text of the page.
+
+    `make generate` writes it; a test compares the file with it.
+    """
     parts = [_HEAD, "## Topologies\n", "\n".join(_topologies()), ""]
     for heading, record, defaults in _sections(Profile, "", DEFAULTS, set()):
         parts += [f"## {heading}\n", f"{describe.record(record)}\n", "\n".join(_rows(record, defaults)), ""]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import state
 from .._deps import optional
 from ..documents import Document, DocumentError, decoded, read_file, read_yaml
-from ..redact import HIDDEN, redact
+from ..redact import redact
+from ..redact_shapes import HIDDEN
 from ..state import owner
 from . import files as named
 from . import profile, secrets
@@ -32,7 +33,10 @@ _MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644, secrets.FILE: 0o600}
 
 
 class Change(NamedTuple):
-    """One file that is not as it should be: its text before (empty when it is new) and after."""
+    """One file that is not as it should be: its text before (empty when it is new) and after.
+
+    `mode` is the mode that the file is to have. Texts are whole files, secrets included: show `diff`, not these.
+    """
 
     path: Path
     before: str
@@ -40,7 +44,11 @@ class Change(NamedTuple):
     mode: int
 
     def diff(self) -> dict[str, str]:
-        """Return the change as Ansible shows it, without secrets."""
+        """Return the change as Ansible shows it, without secrets.
+
+        Keys are `before`, `after` and their headers. Of `secrets.json` only REDACTED is shown, of other files all but
+        what `redact` hides.
+        """
         name = str(self.path)
         hide = _hidden if self.path.name == secrets.FILE else redact
         return {
@@ -56,11 +64,17 @@ def _hidden(text: str) -> str:
 
 
 class Literal(str):
-    """A text that Ansible must not evaluate; `dump` gives it the tag `!unsafe`."""
+    """A text that Ansible must not evaluate; `dump` gives it the tag `!unsafe`.
+
+    Ansible evaluates other strings of an inventory as templates, so what comes from a plan must not be a plain string.
+    """
 
 
 class RunError(ValueError):
-    """A run directory that cannot be used as asked."""
+    """A run directory that cannot be used as asked.
+
+    The text names the file, and the command that helps.
+    """
 
 
 def prepare(
@@ -112,13 +126,20 @@ def prepare(
 
 
 def write(changes: list[Change]) -> None:
-    """Write what was found to be different."""
+    """Write what was found to be different.
+
+    Each file is replaced atomically, with the mode that it is to have. Changes come from `prepare`.
+    """
     for change in changes:
         state.write_atomic(change.path, change.after, change.mode)
 
 
 def load_plan(run_dir: Path) -> Plan:
-    """Return the plan of the run in `run_dir`, validated. Raises `RunError` with all that is wrong."""
+    """Return the plan of the run in `run_dir`, validated. Raises `RunError` with all that is wrong.
+
+    Passwords are null unless the profile sets them. A file of another version of agentlab, which lacks fields, has a
+    message of its own.
+    """
     path = run_dir / PLAN
     try:
         found = _read(path)
@@ -196,7 +217,11 @@ def inventory(plan: Plan, run_dir: Path) -> dict[str, Any]:
 
 
 def hosts(plan: Plan, run_dir: Path) -> list[dict[str, Any]]:
-    """Return the hosts of `inventory` one by one: `name`, `groups` and `variables`, without those that only the controller knows."""
+    """Return the hosts of `inventory` one by one: `name`, `groups` and `variables`, without those that only the controller knows.
+
+    As the module `plan` returns them, for `add_host`. The variable left out is `ansible_python_interpreter`, the
+    template of which only the controller can evaluate.
+    """
     everything = inventory(plan, run_dir)["all"]
     found: dict[str, dict[str, Any]] = {}
     for group, members in everything["children"].items():
@@ -210,7 +235,11 @@ def hosts(plan: Plan, run_dir: Path) -> list[dict[str, Any]]:
 
 
 def dump(data: object) -> str:
-    """Return readable YAML: in the order of the data, without aliases."""
+    """Return readable YAML: in the order of the data, without aliases.
+
+    Strings of several lines are written as blocks, and `Literal` gets the tag `!unsafe`. Lines are up to 120 characters
+    wide where they can be folded.
+    """
 
     class Dumper(yaml.SafeDumper):
         def ignore_aliases(self, data: object) -> bool:
@@ -224,7 +253,7 @@ def dump(data: object) -> str:
     return str(yaml.dump(data, Dumper=Dumper, sort_keys=False, width=120))
 
 
-def _text_node(dumper: Any, value: str) -> Any:
+def _text_node(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
 
 

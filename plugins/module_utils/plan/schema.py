@@ -22,22 +22,35 @@ Schema = dict[str, Any]
 
 
 def profile() -> Schema:
-    """Return the schema of a profile."""
+    """Return the schema of a profile.
+
+    It is `config_examples/profile.schema.json`, and has the defaults of `presets`. Every field has a description;
+    unknown ones are refused.
+    """
     return document("profile", Profile, DEFAULTS)
 
 
 def plan() -> Schema:
-    """Return the schema of a plan."""
+    """Return the schema of a plan.
+
+    It is `docs/plan.schema.json`. All fields but those that may be missing are required.
+    """
     return document("plan", Plan)
 
 
 def text(schema: Schema) -> str:
-    """Return a schema as the text of a file."""
+    """Return a schema as the text of a file.
+
+    Indented by one, with characters outside of ASCII as they are; the order of fields is that of the types.
+    """
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
 def document(name: str, wanted: object, defaults: Mapping[str, object] | None = None) -> Schema:
-    """Return the schema of `wanted`, a TypedDict with documented fields. name: what it is called in `$id` and title."""
+    """Return the schema of `wanted`, a TypedDict with documented fields. name: what it is called in `$id` and title.
+
+    `defaults` has the default of each field, at any depth, in the shape of the data; None for a type without defaults.
+    """
     return {
         "$schema": DRAFT,
         "$id": f"urn:agentlab:schema:{name}",

@@ -40,7 +40,11 @@ def of(plan: Plan, run_dir: Path) -> Secrets:
 
 
 def complete(plan: Plan, text: str, name: str) -> Secrets:
-    """Return the passwords as `of`, with the text of the file; messages call it `name`."""
+    """Return the passwords as `of`, with the text of the file; messages call it `name`.
+
+    Where `of` reads the file itself, a module on another host is handed `text`. Raises `ValueError` naming what is
+    wrong with it.
+    """
     kept = _load(text, name)
     services = plan["services"]
     own = {node["name"]: node["bmc"]["password"] for node in plan["nodes"]}
@@ -53,17 +57,26 @@ def complete(plan: Plan, text: str, name: str) -> Secrets:
 
 
 def texts(found: Secrets) -> list[str]:
-    """Return the passwords, none of which may be printed."""
+    """Return the passwords, none of which may be printed.
+
+    For `no_log`, and for `redact`.
+    """
     return [found["bmc"], found["registry"], found["registry_http"], *found["nodes"].values()]
 
 
 def dump(found: Secrets) -> str:
-    """Return the text of the file."""
+    """Return the text of the file.
+
+    JSON with one space of indent; `write_atomic` gives it mode 0600.
+    """
     return json.dumps(found, indent=1) + "\n"
 
 
 def ensure(plan: Plan, run_dir: Path, *, check: bool = False) -> Secrets:
-    """Return the passwords of `plan`; those that are new are written, unless `check`."""
+    """Return the passwords of `plan`; those that are new are written, unless `check`.
+
+    With `check` nothing is written, and new passwords are other ones the next time.
+    """
     found = of(plan, run_dir)
     if not check:
         write_atomic(run_dir / FILE, dump(found), 0o600)
@@ -71,7 +84,10 @@ def ensure(plan: Plan, run_dir: Path, *, check: bool = False) -> Secrets:
 
 
 def without(plan: Plan) -> Plan:
-    """Return the plan with null in the place of each password."""
+    """Return the plan with null in the place of each password.
+
+    The argument is not changed. A module that needs passwords is handed the text of `secrets.json`, too.
+    """
     made = copy.deepcopy(plan)
     for holder in (made["services"]["bmc"], made["services"]["registry"], *(node["bmc"] for node in made["nodes"])):
         holder["password"] = None
@@ -79,7 +95,10 @@ def without(plan: Plan) -> Plan:
 
 
 def into(plan: Plan, found: Secrets) -> Plan:
-    """Return the plan with its passwords."""
+    """Return the plan with its passwords.
+
+    The argument is not changed. A node without a password of its own gets that of the BMC service, `found["bmc"]`.
+    """
     made = copy.deepcopy(plan)
     for name in ("bmc", "registry"):
         service = cast(dict[str, Any], made["services"][name])

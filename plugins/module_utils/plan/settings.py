@@ -13,7 +13,11 @@ from ..vocabulary import Component
 
 
 class Setting(NamedTuple):
-    """One interval: upstream's value (None: upstream has no such thing), the lab's, and who reads it."""
+    """One interval: upstream's value (None: upstream has no such thing), the lab's, and who reads it.
+
+    Values are as programs read them: a number of seconds, or a number with a unit. `reader` is the program that looks
+    for it.
+    """
 
     upstream: str | None
     lab: str
@@ -44,7 +48,11 @@ _REAL: dict[str, dict[str, str]] = {
 
 
 def lab_settings(replaced: Collection[str] = ()) -> dict[str, str]:
-    """Return the settings of a lab payload, name to value; `replaced` are the components with other programs than the lab's."""
+    """Return the settings of a lab payload, name to value; `replaced` are the components with other programs than the lab's.
+
+    A component that is replaced by a real program works at upstream's pace, so its intervals are upstream's, not the
+    lab's.
+    """
     found = {name: setting.lab for name, setting in SETTINGS.items()}
     for component in replaced:
         found |= _REAL.get(component, {})

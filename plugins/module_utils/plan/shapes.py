@@ -54,7 +54,10 @@ class Shape(NamedTuple):
     tagged: Tagged | None = None
 
     def meaning(self) -> str:
-        """Return what a value must be, to follow "must be"."""
+        """Return what a value must be, to follow "must be".
+
+        As a part of a sentence for messages: "an integer from 1 to 100", "one of sno, ha".
+        """
         if self.choices:
             names = [str(choice) for choice in self.choices]
             return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
@@ -67,7 +70,11 @@ class Shape(NamedTuple):
 
 @functools.cache
 def shape(wanted: object) -> Shape:
-    """Return what the annotation `wanted` allows."""
+    """Return what the annotation `wanted` allows.
+
+    Annotations are those of `fields`: formats, ranges, tables, TypedDicts, lists, dictionaries, and unions with None.
+    Any other one is a KeyError or ValueError: a mistake in the types, not in data.
+    """
     origin, parts = get_origin(wanted), get_args(wanted)
     if origin is Annotated:
         return _ruled(shape(parts[0]), parts[1])
@@ -98,18 +105,28 @@ def _ruled(plain: Shape, rule: object) -> Shape:
 
 @functools.cache
 def fields(record: type) -> dict[str, Any]:
-    """Return the annotation of each field of a TypedDict."""
+    """Return the annotation of each field of a TypedDict.
+
+    Rules (`Annotated`) are kept, so each value can be given to `shape`. Fields of base classes come first.
+    """
     return typing.get_type_hints(record, include_extras=True)
 
 
 def required(record: type) -> Collection[str]:
-    """Return the fields of a TypedDict that may not be missing."""
+    """Return the fields of a TypedDict that may not be missing.
+
+    Fields of base classes are included. Type checkers know no attribute for it.
+    """
     found: Collection[str] = record.__required_keys__  # type: ignore[attr-defined]  # of each TypedDict
     return found
 
 
 def mismatches(value: object, wanted: object, path: Path = ()) -> Iterator[Mismatch]:
-    """Yield every field at or below `value` that is not of the type `wanted`."""
+    """Yield every field at or below `value` that is not of the type `wanted`.
+
+    `path` is that of `value` itself, before each path that is yielded. Nothing is raised: a caller reports all of them
+    at once.
+    """
     allowed = shape(wanted)
     if allowed.kind == "any" or (value is None and allowed.null):
         return

@@ -13,9 +13,10 @@ from ..addresses import family
 from . import build, names
 from .faults import KINDS, ProfileFault, complete
 from .fields import Bridge, Cidr, Domain, Host, Ip, Label, Mac, Name, Size
+from .machine_options import Bus
 from .machines import Dhcp, DnsHost, Network, Node, Reservation, Subnet, Wildcard
 from .model import Plan
-from .options import Bus, ServicesOptions
+from .options import ServicesOptions
 from .presets import DEFAULTS
 from .problems import Finding, Problem, ProfileError
 from .stored import part
@@ -141,14 +142,17 @@ class ShortHost(TypedDict):
     """Its name in DNS, or its address."""
 
 
-def hosts(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the addresses of hosts by name. Raises `ProfileError` as `plan`."""
+def hosts(given: Sequence[ShortHost]) -> dict[str, str]:
+    """Return the addresses of hosts by name. Raises `ProfileError` as `plan`.
+
+    Each of `given` has `name` and `address`, as `ShortHost`. Of two with one name the last counts.
+    """
     if found := part(given, list[ShortHost]):
         raise ProfileError([Problem.of("hosts", *finding) for finding in found])
     return {host["name"]: host["address"] for host in given}
 
 
-def plan(given: Mapping[str, Any]) -> Plan:
+def plan(given: Mapping[str, object]) -> Plan:
     """Return what the options `cluster`, `state_dir`, `networks`, `nodes`, `services` and `faults` say as a plan with the lab's side only.
 
     Raises `ProfileError` with the field, the value and what would be right.
@@ -183,12 +187,15 @@ def plan(given: Mapping[str, Any]) -> Plan:
     return cast(Plan, parts)
 
 
-def directory(given: Mapping[str, Any]) -> str:
-    """Return the state directory that the options `cluster` and `state_dir` name."""
+def directory(given: Mapping[str, object]) -> str:
+    """Return the state directory that the options `cluster` and `state_dir` name.
+
+    `given` are the options of a module or a role; the directory is on the hypervisor.
+    """
     return str(given.get("state_dir") or names.state_dir(str(given["cluster"])))
 
 
-def _unusable(faults: Sequence[Mapping[str, Any]], nodes: Sequence[Mapping[str, Any]]) -> list[Finding]:
+def _unusable(faults: Sequence[Mapping[str, Any]], nodes: Sequence[Mapping[str, object]]) -> list[Finding]:
     """Return the faults that need a plan, and those of nodes that there are not."""
     known = [str(node.get("name")) for node in nodes]
     found: list[Finding] = []
@@ -204,14 +211,14 @@ def _unusable(faults: Sequence[Mapping[str, Any]], nodes: Sequence[Mapping[str, 
     return found
 
 
-def _present(value: Any) -> Any:
+def _present(value: object) -> Any:
     """Return `value` without the nulls that Ansible gives to what is missing."""
     if isinstance(value, Mapping):
         return {key: _present(item) for key, item in value.items() if item is not None}
     return [_present(item) for item in value] if isinstance(value, list) else value
 
 
-def _network(given: Mapping[str, Any], cluster: str) -> Network:
+def _network(given: ShortNetwork, cluster: str) -> Network:
     return {
         "name": given["name"],
         "bridge": given.get("bridge", given["name"]),
@@ -228,7 +235,7 @@ def _network(given: Mapping[str, Any], cluster: str) -> Network:
     }
 
 
-def _subnet(given: Mapping[str, Any]) -> Subnet:
+def _subnet(given: ShortSubnet) -> Subnet:
     network = ipaddress.ip_network(given["cidr"])
     return {
         "family": family(given["cidr"].partition("/")[0]),
@@ -239,10 +246,9 @@ def _subnet(given: Mapping[str, Any]) -> Subnet:
     }
 
 
-def _node(given: Mapping[str, Any], cluster: str, index: int, state_dir: str) -> Node:
+def _node(given: ShortNode, cluster: str, index: int, state_dir: str) -> Node:
     name = given["name"]
     domain = f"{cluster}_{name}"
-    nics: Sequence[Mapping[str, Any]] = given.get("nics", [])
     return {
         "name": name,
         "domain": domain,
@@ -257,7 +263,7 @@ def _node(given: Mapping[str, Any], cluster: str, index: int, state_dir: str) ->
                 "mac": nic.get("mac", "").lower() or names.mac_address(f"{cluster}/{name}", f"eth{position}", index),
                 "addresses": [],
             }
-            for position, nic in enumerate(nics)
+            for position, nic in enumerate(given.get("nics", []))
         ],
         "console": names.console(state_dir, domain),
         "network_config": None,

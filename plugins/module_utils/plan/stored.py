@@ -14,7 +14,10 @@ from .shapes import MISSING, mismatches
 
 
 class PlanError(ValueError):
-    """Everything that is wrong with a plan, in one report (`problems`)."""
+    """Everything that is wrong with a plan, in one report (`problems`).
+
+    The text has a line for each problem, and `remedy` as its last line when there is one.
+    """
 
     def __init__(self, problems: list[Problem], remedy: str = "") -> None:
         self.problems = problems
@@ -41,12 +44,18 @@ def _problem(finding: Finding, source: str, positions: Positions | None) -> Prob
 
 
 def findings(plan: object) -> list[Finding]:
-    """Return all problems of `plan` as it was read: fields, types, formats, and contradictions."""
+    """Return all problems of `plan` as it was read: fields, types, formats, and contradictions.
+
+    Contradictions are looked for only in a plan whose types are right. `plan` is what YAML or a module's option gave.
+    """
     return part(plan, Plan) or list(_contradictions(cast(Plan, plan)))
 
 
 def missing(plan: object) -> list[str]:
-    """Return the fields that `plan` lacks, those of list items once; empty when anything else is wrong with its types, too."""
+    """Return the fields that `plan` lacks, those of list items once; empty when anything else is wrong with its types, too.
+
+    Then the plan is one of an older version of agentlab, and must be made again.
+    """
     found = part(plan, Plan)
     if not all(remedy.startswith(MISSING) for __, __, remedy in found):
         return []
@@ -54,7 +63,10 @@ def missing(plan: object) -> list[str]:
 
 
 def part(value: object, wanted: object) -> list[Finding]:
-    """Return all in which `value` is not of the type `wanted`, one of `model`: `part([...], list[Network])`, say."""
+    """Return all in which `value` is not of the type `wanted`, one of `model`: `part([...], list[Network])`, say.
+
+    The paths of the findings begin at `value`. An empty list means that it is valid.
+    """
     return [(found.path, found.value, found.remedy) for found in mismatches(value, wanted)]
 
 

@@ -11,7 +11,10 @@ PAYLOADS = ("ocp", "lab")
 
 
 class Size(NamedTuple):
-    """One machine: virtual CPUs, MiB of memory, GiB of disk."""
+    """One machine: virtual CPUs, MiB of memory, GiB of disk.
+
+    A virtual CPU is a thread of the hypervisor; disks are sparse, so their size is the most that they may have.
+    """
 
     vcpus: int
     memory_mib: int
@@ -49,7 +52,10 @@ class Topology(NamedTuple):
     aliases: tuple[str, ...] = ()
 
     def group(self, role: str) -> Group:
-        """Return the machines of a role: master, arbiter or worker."""
+        """Return the machines of a role: master, arbiter or worker.
+
+        A role without machines has a group too, with number 0. Any other name is a KeyError.
+        """
         groups = {"master": self.master, "arbiter": self.arbiter, "worker": self.worker}
         return groups[role]
 
@@ -99,7 +105,11 @@ TOPOLOGIES: dict[str, Topology] = {
 
 
 def preset(name: str, payload: str) -> dict[str, dict[str, int]]:
-    """Return what a profile starts from for a topology: count and size of each role."""
+    """Return what a profile starts from for a topology: count and size of each role.
+
+    By role: `count`, `vcpus`, `memory_mib` and `disk_gib`. `payload` is `lab` or `ocp`, whose sizes differ. An unknown
+    topology is a KeyError.
+    """
     row = TOPOLOGIES[name]
     return {role: _values(row.group(role), payload) for role in ("master", "arbiter", "worker")}
 

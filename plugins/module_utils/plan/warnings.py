@@ -6,7 +6,10 @@ from .model import Plan
 
 
 def warnings(plan: Plan) -> list[str]:
-    """Return a sentence for each."""
+    """Return a sentence for each.
+
+    An empty list for most plans. Commands and modules print them; nothing is refused because of one.
+    """
     found = []
     if plan["hypervisor"]["route"] and plan["cluster"]["stack"] == "dualstack":
         found.append(

@@ -16,7 +16,10 @@ PROGRAM = "ansible_collections.agentlab.ocp.payload.build"
 
 
 class PayloadError(ValueError):
-    """The builder failed; its message."""
+    """The builder failed; its message.
+
+    Without a message of its own, it is the builder's exit status.
+    """
 
 
 class Builder:

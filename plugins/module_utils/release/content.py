@@ -23,11 +23,17 @@ LEAST_RATE = 10_000
 
 
 class RegistryError(ValueError):
-    """A registry can't be reached, refuses, or has not what was asked for; names the pullspec and every place tried."""
+    """A registry can't be reached, refuses, or has not what was asked for; names the pullspec and every place tried.
+
+    It is a `ValueError`, whose text is for users: it can be shown as it is.
+    """
 
 
 class Source(Protocol):
-    """What content comes from; `read1` returns what is there without waiting for all of it."""
+    """What content comes from; `read1` returns what is there without waiting for all of it.
+
+    An empty result is the end. Errors are raised as `RegistryError` by the registry's own answers.
+    """
 
     def read1(self, size: int = -1, /) -> bytes: ...
 
@@ -41,8 +47,11 @@ class Descriptor:
     size: int
 
     @classmethod
-    def of(cls, value: Any, what: str) -> Descriptor:
-        """The descriptor of an index or manifest. RegistryError names `what` and the field that is wrong."""
+    def of(cls, value: object, what: str) -> Descriptor:
+        """The descriptor of an index or manifest. RegistryError names `what` and the field that is wrong.
+
+        value: a decoded JSON object with `digest`, `size` and perhaps `mediaType`; what: its name in messages.
+        """
         if not isinstance(value, dict):
             raise RegistryError(f"{what} is not a descriptor")
         digest, size, media_type = value.get("digest"), value.get("size"), value.get("mediaType", "")
@@ -56,12 +65,18 @@ class Descriptor:
 
 
 def digest_of(data: bytes, algorithm: str = "sha256") -> str:
-    """The digest of some bytes."""
+    """The digest of some bytes.
+
+    algorithm: of hashlib. The form is `sha256:` and hexadecimal digits, as in a pullspec.
+    """
     return f"{algorithm}:{hashlib.new(algorithm, data).hexdigest()}"
 
 
 def read_all(source: Source, limit: int) -> bytes:
-    """Everything that a source has. RegistryError: it has more than `limit` bytes, or sends them too slowly."""
+    """Everything that a source has. RegistryError: it has more than `limit` bytes, or sends them too slowly.
+
+    It must reach `LEAST_RATE` after `GRACE` seconds. For content with a known digest use `Verified`.
+    """
     started, parts, got = time.monotonic(), list[bytes](), 0
     while data := source.read1(min(CHUNK, limit + 1 - got)):
         parts.append(data)
@@ -84,7 +99,11 @@ class Verified:
         self._started = time.monotonic()
 
     def read(self, size: int = -1) -> bytes:
-        """Up to `size` bytes, fewer than asked for only at the end."""
+        """Up to `size` bytes, fewer than asked for only at the end.
+
+        size: negative for all that is left. RegistryError: there is more than the descriptor has, or it comes too
+        slowly.
+        """
         parts, wanted = list[bytes](), size if size >= 0 else self._expected.size + 1
         while wanted > 0 and (data := self._source.read1(min(wanted, CHUNK))):
             self._got += len(data)
@@ -97,7 +116,10 @@ class Verified:
         return b"".join(parts)
 
     def finish(self) -> None:
-        """Read the rest of the content. RegistryError: it does not match the descriptor."""
+        """Read the rest of the content. RegistryError: it does not match the descriptor.
+
+        Call it even after everything was read: it alone compares the digest.
+        """
         while self.read(CHUNK):
             pass
         if self._got != self._expected.size:
@@ -116,7 +138,10 @@ def _check_pace(started: float, got: int) -> None:
 
 
 def parsed(data: bytes, name: str) -> dict[str, Any]:
-    """Return a registry's JSON object. RegistryError if it is invalid."""
+    """Return a registry's JSON object. RegistryError if it is invalid.
+
+    name: of the document, for messages.
+    """
     try:
         found = load_json(data, name=name)
     except DocumentError as error:

@@ -13,7 +13,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from .._deps import optional
 from .content import CHUNK, Descriptor, RegistryError, Verified
@@ -36,7 +36,7 @@ _EXTENDED = frozenset(
 
 class _Member(tarfile.TarInfo):
     @classmethod
-    def frombuf(cls, buf: Any, encoding: Any, errors: Any) -> _Member:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Member:
         member = super().frombuf(buf, encoding, errors)
         if member.type in _EXTENDED and member.size > MOST_NAME:
             raise RegistryError(f"an archive has a header of {member.size} bytes, {MOST_NAME} is the limit")
@@ -78,7 +78,11 @@ class _Damaged(RegistryError):
 
 @contextmanager
 def opened(registry: Registry, pullspec: str, layer: Descriptor) -> Iterator[tarfile.TarFile]:
-    """The archive of a layer. RegistryError, at the latest at the end: it differs from its descriptor, or no archive."""
+    """The archive of a layer. RegistryError, at the latest at the end: it differs from its descriptor, or no archive.
+
+    pullspec: of the image that the layer belongs to. The archive can be read once, forwards; a caller may leave early,
+    and then the rest is still read and compared.
+    """
     with registry.blob(pullspec, layer) as stream:
         try:
             with tarfile.open(
@@ -92,13 +96,19 @@ def opened(registry: Registry, pullspec: str, layer: Descriptor) -> Iterator[tar
 
 
 def path_of(member: tarfile.TarInfo) -> str:
-    """A member's path below the root, without a leading slash; "" when it would lead out of it."""
+    """A member's path below the root, without a leading slash; "" when it would lead out of it.
+
+    A NUL in it is removed. What would lead out of the root must not be written anywhere.
+    """
     name = posixpath.normpath("/" + member.name.replace("\0", ""))
     return "" if ".." in member.name.split("/") else name.lstrip("/")
 
 
 def hidden_by(path: str) -> str | None:
-    """Return the path that an OCI whiteout hides; None if it is not a whiteout. FOLDER/ hides all content of a directory."""
+    """Return the path that an OCI whiteout hides; None if it is not a whiteout. FOLDER/ hides all content of a directory.
+
+    path: as of `path_of`. Whiteouts are `.wh.NAME`, and `.wh..wh..opq` for a directory (OCI image-spec, layer.md).
+    """
     folder, base = posixpath.split(path)
     if not base.startswith(WHITEOUT):
         return None
@@ -119,7 +129,10 @@ def matches(path: str, patterns: list[str]) -> bool:
 
 
 def contents(archive: tarfile.TarFile, member: tarfile.TarInfo, limit: int) -> IO[bytes]:
-    """The content of a regular file. RegistryError: it is longer than `limit` bytes."""
+    """The content of a regular file. RegistryError: it is longer than `limit` bytes.
+
+    member: regular, of `archive`; read it before the next member. limit: by the size in its header.
+    """
     if member.size > limit:
         raise RegistryError(f"/{path_of(member)} has {member.size} bytes, {limit} is the limit")
     return cast("IO[bytes]", archive.extractfile(member))

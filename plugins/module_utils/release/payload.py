@@ -24,14 +24,20 @@ MOST_SMALL, MOST_MATCHING, MOST_EXTRACTED = 64 * 2**20, 512 * 2**20, 16 * 2**30
 
 
 class Release:
-    """The release image `pullspec`, read through `registry`; `arch` is Go's name of the wanted architecture."""
+    """The release image `pullspec`, read through `registry`; `arch` is Go's name of the wanted architecture.
+
+    It is read lazily: each property that needs the registry raises `RegistryError` at its first use.
+    """
 
     def __init__(self, pullspec: str, registry: Registry, arch: str = "amd64") -> None:
         self.pullspec, self.registry, self.arch = pullspec, registry, arch
 
     @functools.cached_property
     def manifests(self) -> dict[str, Any]:
-        """`image-references` and `release-metadata` of the release, parsed."""
+        """`image-references` and `release-metadata` of the release, parsed.
+
+        Raises `RegistryError` for an image that lacks one of them. Keys are these two names.
+        """
         wanted = {MANIFESTS + name for name in ("image-references", "release-metadata")}
         found = read_files(self.registry, self.pullspec, self.arch, wanted)
         lost = sorted(wanted - set(found))
@@ -41,13 +47,19 @@ class Release:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """release-metadata: `version`, `metadata`, ..."""
+        """release-metadata: `version`, `metadata`, ...
+
+        Its form is cincinnati-metadata-v0. Raises `RegistryError`, as `manifests`.
+        """
         data: dict[str, Any] = self.manifests["release-metadata"]
         return data
 
     @property
     def version(self) -> str:
-        """The version of the release."""
+        """The version of the release.
+
+        It is that of release-metadata, else the name of the ImageStream.
+        """
         return str(self.metadata.get("version") or self.manifests["image-references"]["metadata"]["name"])
 
     @functools.cached_property
@@ -58,7 +70,10 @@ class Release:
 
     @functools.cached_property
     def images(self) -> dict[str, str]:
-        """Component -> pullspec."""
+        """Component -> pullspec.
+
+        As `image-references` lists them, with digests; mirrors are not applied.
+        """
         return {
             tag["name"]: tag["from"]["name"]
             for tag in self.manifests["image-references"].get("spec", {}).get("tags", [])
@@ -135,7 +150,11 @@ def _walk(registry: Registry, pullspec: str, arch: str, wanted: set[str], take: 
 
 
 def read_files(registry: Registry, pullspec: str, arch: str, wanted: set[str]) -> dict[str, bytes]:
-    """Small files of an image, by path without leading slash; those it lacks are absent."""
+    """Small files of an image, by path without leading slash; those it lacks are absent.
+
+    wanted: such paths. Links and files in whiteouts are absent, too. RegistryError: one has more than `MOST_SMALL`
+    bytes.
+    """
     found: dict[str, bytes] = {}
 
     def take(name: str, archive: tarfile.TarFile, member: tarfile.TarInfo, _undo: ExitStack) -> Callable[[], None]:
@@ -174,7 +193,10 @@ def extract_files(registry: Registry, pullspec: str, arch: str, targets: dict[st
 
 
 def extract_file(registry: Registry, pullspec: str, arch: str, path: str, target: Path) -> str:
-    """Stream one file of an image to `target`; see `extract_files`. Raises `RegistryError` when the image lacks it."""
+    """Stream one file of an image to `target`; see `extract_files`. Raises `RegistryError` when the image lacks it.
+
+    path: with or without its leading slash. Returns the SHA-256 of the file in hexadecimal.
+    """
     name = path.lstrip("/")
     found = extract_files(registry, pullspec, arch, {name: target})
     if name not in found:

@@ -10,12 +10,12 @@ import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
-from .content import Descriptor, RegistryError, Verified, digest_of, parsed, read_all
+from .content import Descriptor, RegistryError, Source, Verified, digest_of, parsed, read_all
 
 TIMEOUT = 20.0
 """Seconds that a connection may be silent."""
@@ -38,7 +38,10 @@ _TOKEN = re.compile(r"[!-~]+", re.ASCII)
 
 @dataclass(frozen=True)
 class Reference:
-    """A pullspec in parts; `version` is the digest, or else the tag (`latest` without one)."""
+    """A pullspec in parts; `version` is the digest, or else the tag (`latest` without one).
+
+    host: with a port if there is one; path: the repository. `str` gives the pullspec again.
+    """
 
     host: str
     path: str
@@ -49,7 +52,10 @@ class Reference:
 
 
 def parse(pullspec: str) -> Reference:
-    """Take a pullspec apart. Raises `RegistryError`."""
+    """Take a pullspec apart. Raises `RegistryError`.
+
+    A digest wins over a tag. The host may be an IPv6 address in brackets.
+    """
     match = _PULLSPEC.fullmatch(pullspec)
     if not match:
         raise RegistryError(f"{pullspec!r} is not a pullspec: use HOST[:PORT]/REPOSITORY[:TAG][@DIGEST]")
@@ -59,7 +65,15 @@ def parse(pullspec: str) -> Reference:
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Blobs are often served elsewhere; credentials stay with the registry, and everything stays with https."""
 
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
         new = super().redirect_request(req, fp, code, msg, headers, newurl)
         if urllib.parse.urlsplit(newurl).scheme != "https":
             raise RegistryError(f"redirected to {newurl[:200]!r}: must be https")
@@ -71,15 +85,14 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 class _Answer:
     """The body of an answer; what goes wrong while it arrives is a RegistryError."""
 
-    def __init__(self, response: Any) -> None:
+    def __init__(self, response: Source) -> None:
         self._response = response
 
     def read1(self, size: int = -1, /) -> bytes:
         try:
-            data: bytes = self._response.read1(size)
+            return self._response.read1(size)
         except (OSError, http.client.HTTPException, ValueError) as error:  # a chunk's length may be no number
             raise RegistryError(_reason(error)) from error
-        return data
 
 
 class Registry:
@@ -89,9 +102,11 @@ class Registry:
     mirrors: callable pullspec -> list of pullspecs to try first.
     """
 
-    def __init__(self, auths: dict[str, Any], ca_bundle: str = "", mirrors: Any = None) -> None:
+    def __init__(
+        self, auths: Mapping[str, object], ca_bundle: str = "", mirrors: Callable[[str], Sequence[str]] | None = None
+    ) -> None:
         self._auths = auths
-        self._mirrors: Any = mirrors or (lambda _pullspec: [])
+        self._mirrors = mirrors or (lambda _pullspec: [])
         self._tokens: dict[tuple[str, str], str] = {}
         context = ssl.create_default_context()
         if ca_bundle.strip():
@@ -120,7 +135,10 @@ class Registry:
         raise RegistryError(f"{pullspec} has no image for architecture {arch}")
 
     def layers(self, pullspec: str, arch: str = "") -> list[Descriptor]:
-        """The layers of the image, lowest first."""
+        """The layers of the image, lowest first.
+
+        arch: Go's name, empty for the first image of an index. Raises `RegistryError`.
+        """
         manifest, digest = self.manifest(pullspec, arch)
         found = manifest.get("layers")
         if not isinstance(found, list):
@@ -128,7 +146,10 @@ class Registry:
         return [Descriptor.of(layer, f"{pullspec}: layers[{nth}]") for nth, layer in enumerate(found)]
 
     def config(self, pullspec: str, arch: str = "") -> dict[str, Any]:
-        """The image configuration (`architecture`, `config`, `rootfs`, ...)."""
+        """The image configuration (`architecture`, `config`, `rootfs`, ...).
+
+        arch: as for `layers`. It is compared with the digest in the manifest. Raises `RegistryError`.
+        """
         manifest, __ = self.manifest(pullspec, arch)
         expected = Descriptor.of(manifest.get("config"), f"{pullspec}: config")
         return parsed(self._content(self._chosen[pullspec], "blobs", expected), pullspec)
@@ -215,7 +236,7 @@ class Registry:
         scheme, __, rest = challenge.partition(" ")
         if scheme.lower() == "basic":
             return f"Basic {basic}"
-        fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+        fields = dict(re.findall(r'\b(\w+)="([^"]*)"', rest))
         query = {"service": fields.get("service", ""), "scope": f"repository:{reference.path}:pull"}
         realm = fields.get("realm", "")
         if urllib.parse.urlsplit(realm).scheme != "https":
@@ -244,5 +265,8 @@ def _reason(error: Exception) -> str:
 
 
 def basic_auth(user: str, password: str) -> str:
-    """The `auth` value of a pull secret entry."""
+    """The `auth` value of a pull secret entry.
+
+    It is base64 of `user:password` (RFC 7617).
+    """
     return base64.b64encode(f"{user}:{password}".encode()).decode()

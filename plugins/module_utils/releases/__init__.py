@@ -19,11 +19,17 @@ OLDEST, *__, LATEST = RELEASES.values()
 
 
 class UnknownRelease(ValueError):
-    """There is no release profile of that name."""
+    """There is no release profile of that name.
+
+    The message lists the names that are known, the newest first.
+    """
 
 
 def by_name(name: str) -> ReleaseProfile:
-    """The release profile called `name`, as `4.22`; `main` is the newest. Raises `UnknownRelease`."""
+    """The release profile called `name`, as `4.22`; `main` is the newest. Raises `UnknownRelease`.
+
+    Names have major and minor version only; for a full version use `by_version`.
+    """
     if name == "main":
         return LATEST
     try:
@@ -35,7 +41,10 @@ def by_name(name: str) -> ReleaseProfile:
 
 
 def by_version(version: str) -> ReleaseProfile:
-    """The profile for an OpenShift version: the oldest for what is older than all profiles, the newest for anything else unknown."""
+    """The profile for an OpenShift version: the oldest for what is older than all profiles, the newest for anything else unknown.
+
+    version: such as `4.20.3` or `v4.20`; a text without a number, such as that of a nightly build, is the newest.
+    """
     match = re.match(r"v?(\d+)\.(\d+)", version)
     if match is None:
         return LATEST

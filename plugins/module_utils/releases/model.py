@@ -101,5 +101,8 @@ class ReleaseProfile:
 
     @property
     def user_token(self) -> str:
-        """Variable with the token of the programs on the rendezvous host."""
+        """Variable with the token of the programs on the rendezvous host.
+
+        It is in the environment of the programs on the live system; which one depends on the release's `auth`.
+        """
         return "AGENT_AUTH_TOKEN" if self.auth == "infra-env" else "USER_AUTH_TOKEN"

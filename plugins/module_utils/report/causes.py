@@ -70,18 +70,29 @@ class Cause(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """A systemd unit: its active state, number of restarts, the last error in its journal."""
+    """A systemd unit: its active state, number of restarts, the last error in its journal.
+
+    state: systemd's ActiveState ("active", "activating", "failed", ...); restarts: NRestarts; said: one line, empty for
+    a unit that runs without restarts.
+    """
 
     state: str
     restarts: int = 0
     said: str = ""
 
     def unhealthy(self, name: str) -> bool:
-        """Return whether it has failed. Units that register are restarted while they wait for the service."""
+        """Return whether it has failed. Units that register are restarted while they wait for the service.
+
+        name: of the unit without `.service`. Restarts count only for units whose name starts with `assisted-service`.
+        """
         return self.state == "failed" or (self.restarts > 0 and name.startswith("assisted-service"))
 
     def broken(self, name: str) -> bool:
-        """Return whether it will not start by itself."""
+        """Return whether it will not start by itself.
+
+        name: as for `unhealthy`. A failed unit does not start by itself, and one that was restarted `RESTARTS` times is
+        not expected to.
+        """
         return self.unhealthy(name) and (self.state == "failed" or self.restarts >= RESTARTS)
 
 
@@ -114,22 +125,36 @@ class Facts:
 
     @property
     def access(self) -> Access:
-        """The commands that lead into the lab."""
+        """The commands that lead into the lab.
+
+        Without a run directory in the facts, the commands name `runs/CLUSTER`.
+        """
         return Access(self.plan, self.run_dir or Path("runs") / self.plan["cluster"]["name"])
 
     def console(self, name: str) -> str:
-        """Return the command that shows the console log of a node, by its host name."""
+        """Return the command that shows the console log of a node, by its host name.
+
+        name: of a host, short or fully qualified. For a host that is not in the plan there is no such command, only a
+        hint.
+        """
         domain = next((node["domain"] for node in self.plan["nodes"] if node["name"] == name.split(".")[0]), None)
         return self.access.console(domain) if domain else "read its console log"
 
     def again(self) -> str:
-        """Return the command that starts over with a corrected profile."""
+        """Return the command that starts over with a corrected profile.
+
+        Both commands are in one shell line: destroy the cluster, then deploy the profile of the run directory.
+        """
         profile = f"{self.access.run_dir}/profile.yaml"
         return f"correct {profile}, then: {self.access.verb('destroy')} && {self.access.verb('deploy', profile)}"
 
 
 def causes(facts: Facts) -> list[Cause]:
-    """Return all causes in the facts, those that explain others first."""
+    """Return all causes in the facts, those that explain others first.
+
+    Each cause is in the list once. A source that could not be queried (None or empty in the facts) yields no cause of
+    its own: the result is empty when all that is known is healthy.
+    """
     found: list[Cause] = []
     asked = (_services, _domains, _consoles, _node_zero, _registered, _large_packets, _preparation, _hosts, _console_remarks, _remarks,
              _cluster, _pods, _joined, _operators, _other_services)  # fmt: skip

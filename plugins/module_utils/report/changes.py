@@ -42,15 +42,26 @@ class WaitEvents:
         self._faults_seen = {(one["time"], one["text"]) for one in known.events if one["kind"] == "fault"}
 
     def say(self, level: str, text: str) -> None:
-        """Write a message of the wait."""
+        """Write a message of the wait.
+
+        level: of a log (`info`, `warning`, ...), translated by `level_of`; text: the message. Faults injected since the
+        last call precede it.
+        """
         self._write([*self._injected(), event("message", "wait", text=text, level=level_of(level))])
 
-    def show(self, cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
-        """Write what differs from the service's previous answer; its events are messages of the wait already."""
+    def show(self, cluster: dict[str, Any], events: object) -> None:
+        """Write what differs from the service's previous answer; its events are messages of the wait already.
+
+        cluster: as the service returns it, with its hosts; at the first call everything in it is new. events: not used.
+        Only status, stage, progress and validations of hosts and cluster are compared.
+        """
         self._write([*self._injected(), *self._service(cluster)])
 
     def show_operators(self, operators: Sequence[dict[str, Any]]) -> None:
-        """Write what differs in the ClusterOperators."""
+        """Write what differs in the ClusterOperators.
+
+        operators: the items of the API. An operator that is neither Available nor Progressing is a warning.
+        """
         self._write([*self._injected(), *self._operators(operators)])
 
     def _write(self, events: list[Event]) -> None:
@@ -120,7 +131,11 @@ class WaitEvents:
 
 
 def operator_state(operator: dict[str, Any]) -> tuple[str, str]:
-    """Return what `oc get clusteroperators` would show first: Degraded, Unavailable, Progressing or Available; and why."""
+    """Return what `oc get clusteroperators` would show first: Degraded, Unavailable, Progressing or Available; and why.
+
+    operator: the object of the API. The second item is the message of the condition that decides, empty if it has none.
+    An operator without conditions is Unavailable.
+    """
     found = conditions(operator)
     for kind, bad, name in (
         ("Degraded", "True", "Degraded"),

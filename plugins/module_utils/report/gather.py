@@ -39,7 +39,11 @@ SSH_LIMIT = 240.0
 
 @dataclass
 class Gathered:
-    """files: relative path -> description; missing: source -> why it is missing; causes: the first cause first."""
+    """files: relative path -> description; missing: source -> why it is missing; causes: the first cause first.
+
+    directory: of the report, to which the paths in `files` are relative. An installation that is not a lab's has no
+    causes.
+    """
 
     directory: Path
     files: list[str] = field(default_factory=list)
@@ -48,7 +52,11 @@ class Gathered:
 
 
 class Elsewhere(NamedTuple):
-    """An installation that is not a lab's: addresses of its hosts by name, and the private key for user core on them."""
+    """An installation that is not a lab's: addresses of its hosts by name, and the private key for user core on them.
+
+    hosts: host name -> IP address; rendezvous_ip: where the assisted service answers; key: None for the key of the run
+    directory.
+    """
 
     hosts: Mapping[str, str]
     rendezvous_ip: str
@@ -73,7 +81,11 @@ class Gatherer:
         self.secrets = of_run(run_dir)
 
     def run(self) -> Gathered:
-        """Collect everything, determine the causes, and write `summary.txt`."""
+        """Collect everything, determine the causes, and write `summary.txt`.
+
+        Sources are queried in parallel; one that fails is in `missing` with its error. Raises `OSError` when the report
+        directory cannot be written.
+        """
         private(self.out.directory)
         jobs: list[tuple[str, Callable[[], None]]] = [
             ("run directory", self._run_dir),
@@ -95,7 +107,11 @@ class Gatherer:
         return self.out
 
     def summary(self) -> str:
-        """Return the summary: the first cause, the others, then the list of files."""
+        """Return the summary: the first cause, the others, then the list of files.
+
+        It has the next step of each cause, the faults of the profile with those that were injected, and the sources
+        that are missing with their errors. Without any cause, or without a plan, a sentence replaces them.
+        """
         lines = []
         for number, cause in enumerate(self.out.causes):
             lines += [("First cause: " if number == 0 else "     Also: ") + cause.text, f"     Next: {cause.step}"]
@@ -237,7 +253,11 @@ class Gatherer:
 
 
 def copy_redacted(source: IO[bytes], directory: Path, name: str, secrets: Iterable[str]) -> None:
-    """Write the content of `source` to the file `name` of a report, in pieces: a console or a journal may have a GiB."""
+    """Write the content of `source` to the file `name` of a report, in pieces: a console or a journal may have a GiB.
+
+    directory: of the report; name: relative path in it, whose folders are made; secrets: literals to hide, in addition
+    to what looks like a secret. The file (0600) is complete or not there at all. Raises `OSError`.
+    """
     path = directory / name
     for folder in reversed(Path(name).parents):
         private(directory / folder)
@@ -248,13 +268,20 @@ def copy_redacted(source: IO[bytes], directory: Path, name: str, secrets: Iterab
 
 
 def private(folder: Path) -> None:
-    """Make a folder of a report."""
+    """Make a folder of a report.
+
+    Missing parents are made, too; only the folder itself gets mode 0700, also when it exists. Raises `OSError`.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
 
 
 def give_to_owner(directory: Path) -> None:
-    """Give what root has written in a report to the owner of the run directory, who runs agentlab."""
+    """Give what root has written in a report to the owner of the run directory, who runs agentlab.
+
+    directory: of the report; its parent is the run directory. Without root, or when root owns the run directory,
+    nothing changes.
+    """
     owner = directory.parent.stat()
     if os.geteuid() or not owner.st_uid:
         return

@@ -46,7 +46,11 @@ _ASK_REFUSAL = "sudo journalctl -u agent -b -o cat --no-pager | grep -o -E 'refu
 
 
 def domain_states(plan: Plan) -> dict[str, str] | None:
-    """Each domain that exists, and its state; None if libvirt is not available (or users boot machines of their own)."""
+    """Each domain that exists, and its state; None if libvirt is not available (or users boot machines of their own).
+
+    Keys are the domains of the plan, values as of `virsh domstate` ("running", "shut off", ...). Raises `OSError` if
+    virsh is missing, and `subprocess.TimeoutExpired`.
+    """
     if plan["boot"]["mode"] == "manual":
         return None
     states = {}
@@ -60,7 +64,11 @@ def domain_states(plan: Plan) -> dict[str, str] | None:
 
 
 def consoles(plan: Plan) -> dict[str, str]:
-    """The last text of each domain's console since it was booted."""
+    """The last text of each domain's console since it was booted.
+
+    Keys are domains; a node whose console file does not exist is left out. At most the last `CONSOLE_TAIL` bytes are
+    read. Raises `OSError`.
+    """
     found = {}
     for node in plan["nodes"]:
         path = Path(node["console"])
@@ -72,7 +80,11 @@ def consoles(plan: Plan) -> dict[str, str]:
 
 
 def units(run_dir: Path, address: str) -> dict[str, Unit]:
-    """The units of the rendezvous host, in the order in which they need each other."""
+    """The units of the rendezvous host, in the order in which they need each other.
+
+    address: of the rendezvous host. Keys are unit names without `.service`. Raises `subprocess.SubprocessError` when
+    ssh fails or takes longer than 60 s, and `ValueError` for an answer of another form.
+    """
     found = {}
     for line in run(*ssh(run_dir, address), _ASK_UNITS, limit=60).splitlines():
         name, state, restarts, *said = line.split(maxsplit=3)
@@ -81,18 +93,29 @@ def units(run_dir: Path, address: str) -> dict[str, Unit]:
 
 
 def refusal(run_dir: Path, address: str) -> str:
-    """Return why the assisted service refused a host, according to its agent; empty if it did not."""
+    """Return why the assisted service refused a host, according to its agent; empty if it did not.
+
+    The text is the last message of its agent before it stops trying. Raises `subprocess.SubprocessError`, as `ssh.run`.
+    """
     return run(*ssh(run_dir, address), _ASK_REFUSAL).strip()
 
 
 def rendezvous_ip(plan: Plan, run_dir: Path) -> str:
-    """Return the rendezvous address of the image: files of the run directory may have been edited after the plan."""
+    """Return the rendezvous address of the image: files of the run directory may have been edited after the plan.
+
+    It is in `rendezvousIP` of the run directory; without that file the address of the plan is returned.
+    """
     path = run_dir / "rendezvousIP"
     return path.read_text().strip() if path.exists() else plan["rendezvous"]["ip"]
 
 
 class Probe:
-    """Returns the current causes, cached for `PACE` seconds."""
+    """Returns the current causes, cached for `PACE` seconds.
+
+    Call it with what a wait has seen; it completes that with machines, consoles, services of the lab, and units of the
+    rendezvous host. The units are queried from `UNITS_AFTER` seconds on, every `UNITS_PACE` seconds, and only while no
+    API answers.
+    """
 
     def __init__(self, plan: Plan, run_dir: Path) -> None:
         self.plan, self.run_dir = plan, run_dir

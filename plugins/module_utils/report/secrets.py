@@ -21,7 +21,11 @@ _FILES = ("auth/kubeadmin-password", "tls/kubeadmin-password", "tls/*.key", "ssh
 
 
 def of_run(run_dir: Path) -> list[str]:
-    """Return the passwords, tokens and keys that the files of a run directory hold; a file that cannot be read has none."""
+    """Return the passwords, tokens and keys that the files of a run directory hold; a file that cannot be read has none.
+
+    They are literals for a redactor, sorted, each as in its file and, if it is base64, also decoded. The lab's own file
+    of secrets counts in full, other documents by their secret keys and the passwords in URLs.
+    """
     found = set[str]()
     for path in _matching(run_dir, _FILES):
         with contextlib.suppress(OSError):
@@ -39,7 +43,11 @@ def of_run(run_dir: Path) -> list[str]:
 
 
 def of_document(data: object) -> Iterator[str]:
-    """Yield the values of all secret keys, also of JSON within strings, such as a pull secret."""
+    """Yield the values of all secret keys, also of JSON within strings, such as a pull secret.
+
+    data: a decoded document. Everything in the `data` and `stringData` of a Secret is one. A value in base64 is yielded
+    as it is and decoded; of `auth` in a pull secret only the password.
+    """
     pending: list[tuple[str, Any]] = [("", data)]
     while pending:
         key, value = pending.pop()

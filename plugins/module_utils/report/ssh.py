@@ -19,12 +19,20 @@ SSH = (
 
 
 def run(*command: str, limit: float = 30) -> str:
-    """Output of a command; raises what `subprocess.run` does."""
+    """Output of a command; raises what `subprocess.run` does.
+
+    limit: seconds. That is `CalledProcessError` (with its stderr as text), `TimeoutExpired`, or `OSError` for a missing
+    program.
+    """
     return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True).stdout
 
 
 def ssh(run_dir: Path, address: str, *, batch: bool = True, key: Path | None = None) -> tuple[str, ...]:
-    """Return the ssh command prefix for a node; batch: never prompt; key: the private key, that of the run unless given."""
+    """Return the ssh command prefix for a node; batch: never prompt; key: the private key, that of the run unless given.
+
+    address: of the node, IPv4 or IPv6. Append the command to run. Host keys are not checked: each installation makes
+    new ones.
+    """
     return (
         *SSH,
         *(("-o", "BatchMode=yes") if batch else ()),
@@ -35,7 +43,10 @@ def ssh(run_dir: Path, address: str, *, batch: bool = True, key: Path | None = N
 
 
 def on_node(run_dir: Path, address: str, command: str) -> str:
-    """Return the output of a command on a node; raises OSError with the reason."""
+    """Return the output of a command on a node; raises OSError with the reason.
+
+    command: for the node's shell, as user core. The limit is 60 seconds.
+    """
     try:
         return run(*ssh(run_dir, address), command, limit=60)
     except subprocess.CalledProcessError as error:

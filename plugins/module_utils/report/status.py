@@ -9,7 +9,7 @@ import datetime
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, TypeGuard
 
 from .. import state
 from ..assisted.client import AssistedClient, AssistedError
@@ -227,10 +227,10 @@ def _recorded(run_dir: Path) -> dict[str, Any] | None:
         return None
 
 
-def _shaped(cluster: Any) -> dict[str, Any] | None:
+def _shaped(cluster: object) -> dict[str, Any] | None:
     """Return the description of a cluster, or None for anything else: files are edited, and a host may run any service."""
 
-    def thing(value: Any) -> bool:
+    def thing(value: object) -> TypeGuard[dict[str, Any]]:
         return (
             isinstance(value, dict)
             and isinstance(value.get("status"), str)
@@ -238,7 +238,9 @@ def _shaped(cluster: Any) -> dict[str, Any] | None:
             and isinstance(value.get("validations_info"), str | None)
         )
 
-    hosts = (cluster.get("hosts") or []) if thing(cluster) else None
+    if not thing(cluster):
+        return None
+    hosts = cluster.get("hosts") or []
     valid = isinstance(hosts, list) and all(thing(host) and isinstance(host.get("id"), str) for host in hosts)
     return cluster if valid else None
 

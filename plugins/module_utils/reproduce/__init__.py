@@ -46,7 +46,10 @@ class Reproduction(NamedTuple):
     unknown: list[str]
 
     def text(self) -> str:
-        """Return the profile as YAML, with comments for its origin and for what is unknown."""
+        """Return the profile as YAML, with comments for its origin and for what is unknown.
+
+        Comments have no secrets; the profile itself was validated by the caller, or not.
+        """
         lines = [f"# From {self.source} of a run" + (f" of cluster {self.cluster}." if self.cluster else ".")]
         lines += [f"# First cause: {self.cause}"] if self.cause else []
         lines += [f"# Unknown: {line}" for line in self.unknown]
@@ -54,7 +57,12 @@ class Reproduction(NamedTuple):
 
 
 def reproduce(path: Path) -> Reproduction:
-    """Return the profile for what a run left in a directory or an archive. Raises `EvidenceError`."""
+    """Return the profile for what a run left in a directory or an archive. Raises `EvidenceError`.
+
+    path: a run directory, artifacts of a job, a directory of openshift-install, or an archive of these. Nothing is
+    unpacked or changed. That is also the error for evidence that has no configuration at all; what is missing besides
+    is in `unknown`.
+    """
     found = collect(path)
     documents = {kind: _document(kind, file) for kind, file in found.items() if kind not in ("log", "config")}
     raw, cluster, names, source, unknown = _profile(found, documents)
@@ -123,7 +131,7 @@ def _configs(documents: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, An
     return pair[0], pair[1]
 
 
-def _config(found: Mapping[str, File], documents: Mapping[str, Any]) -> tuple[str, str] | None:
+def _config(found: Mapping[str, File], documents: Mapping[str, object]) -> tuple[str, str] | None:
     """(name, text) of a configuration of dev-scripts: a file, or DEVSCRIPTS_CONFIG in the environment of a CI job."""
     if "config" in found:
         return found["config"].name, found["config"].data.decode(errors="replace")

@@ -40,14 +40,20 @@ _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz")
 
 
 class File(NamedTuple):
-    """One file: where it was found, and its bytes."""
+    """One file: where it was found, and its bytes.
+
+    name: relative to the directory, or within the archive; of an archive in an archive, with both names.
+    """
 
     name: str
     data: bytes
 
 
 class EvidenceError(ValueError):
-    """What is given cannot be read; one message for users."""
+    """What is given cannot be read; one message for users.
+
+    The message names the path and what is wrong with it: missing, damaged, too large, or without a file of a run.
+    """
 
 
 def collect(path: Path) -> dict[str, File]:

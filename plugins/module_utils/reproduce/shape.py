@@ -26,7 +26,10 @@ _NOT_TAKEN = {
 
 
 class Shape(NamedTuple):
-    """A profile that was derived. names: host name in the run -> name of the lab's node; unknown: what could not be taken, and why."""
+    """A profile that was derived. names: host name in the run -> name of the lab's node; unknown: what could not be taken, and why.
+
+    raw: the profile as plain data; cluster: its name, empty if unknown.
+    """
 
     raw: dict[str, Any]
     cluster: str
@@ -34,8 +37,12 @@ class Shape(NamedTuple):
     unknown: list[str]
 
 
-def derive(install: Mapping[str, Any], agent: Mapping[str, Any]) -> Shape:
-    """Return the profile for the content of install-config.yaml and agent-config.yaml; fields of a wrong type count as missing."""
+def derive(install: Mapping[str, object], agent: Mapping[str, object]) -> Shape:
+    """Return the profile for the content of install-config.yaml and agent-config.yaml; fields of a wrong type count as missing.
+
+    install, agent: decoded documents, {} for none. The topology with the same masters and arbiters is taken, and the
+    lab's own names; `unknown` has a sentence for each field that has no counterpart.
+    """
     unknown = [f"install-config.yaml: {name}: {why}" for name, why in _NOT_TAKEN.items() if install.get(name)]
     others = sorted(install.keys() - _DERIVED - {*_KEPT} - _NOT_TAKEN.keys())
     unknown += [f"install-config.yaml: {name}: has no counterpart in a profile" for name in others]
@@ -59,18 +66,18 @@ def derive(install: Mapping[str, Any], agent: Mapping[str, Any]) -> Shape:
     return Shape(raw, str(_map(install, "metadata").get("name") or ""), names, unknown)
 
 
-def _map(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _map(value: Mapping[str, object], key: str) -> Mapping[str, Any]:
     found = value.get(key)
     return found if isinstance(found, dict) else {}
 
 
-def _list(value: Mapping[str, Any], key: str) -> list[Any]:
+def _list(value: Mapping[str, object], key: str) -> list[Any]:
     found = value.get(key)
     return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
-def _counts(install: Mapping[str, Any]) -> dict[str, int]:
-    def replicas(pool: Mapping[str, Any], default: int) -> int:
+def _counts(install: Mapping[str, object]) -> dict[str, int]:
+    def replicas(pool: Mapping[str, object], default: int) -> int:
         found = pool.get("replicas", default)
         return found if isinstance(found, int) else default
 
@@ -95,7 +102,7 @@ def _topology(counts: Mapping[str, int], fencing: bool) -> dict[str, Any]:
     return {"topology": name, **({"worker": {"count": counts["worker"]}} if differs else {})}
 
 
-def _networks(install: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
+def _networks(install: Mapping[str, object], unknown: list[str]) -> dict[str, Any]:
     networking = _map(install, "networking")
     machine = [str(entry.get("cidr")) for entry in _list(networking, "machineNetwork")]
     families = [family(cidr.partition("/")[0]) for cidr in machine]
@@ -125,7 +132,7 @@ def _networks(install: Mapping[str, Any], unknown: list[str]) -> dict[str, Any]:
     return {**raw, **({"installer": installer} if installer else {})}
 
 
-def _platform(install: Mapping[str, Any], counts: Mapping[str, int], unknown: list[str]) -> dict[str, Any]:
+def _platform(install: Mapping[str, object], counts: Mapping[str, int], unknown: list[str]) -> dict[str, Any]:
     platform = _map(install, "platform")
     name = next(iter(platform), "none" if counts["master"] == 1 else "baremetal")
     raw: dict[str, Any] = {"platform": name}
@@ -142,7 +149,7 @@ def _platform(install: Mapping[str, Any], counts: Mapping[str, int], unknown: li
 
 
 def _hosts(
-    agent: Mapping[str, Any], counts: Mapping[str, int], networks: Mapping[str, str], unknown: list[str]
+    agent: Mapping[str, object], counts: Mapping[str, int], networks: Mapping[str, str], unknown: list[str]
 ) -> tuple[dict[str, str], dict[str, dict[str, Any]], bool]:
     """Hosts of agent-config as the lab's nodes: those with a role first, the others in their order."""
     free = {role: [f"{role}-{number}" for number in range(count)] for role, count in counts.items()}
@@ -167,7 +174,7 @@ def _hosts(
 
 
 def _node(
-    host: Mapping[str, Any], networks: Mapping[str, str], where: str, unknown: list[str]
+    host: Mapping[str, object], networks: Mapping[str, str], where: str, unknown: list[str]
 ) -> tuple[dict[str, Any], bool]:
     node: dict[str, Any] = {}
     interfaces = _list(host, "interfaces")
@@ -201,7 +208,7 @@ def _node(
     return node, static
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def _renamed(value: object, names: Mapping[str, str]) -> object:
     """An nmstate with the lab's names of interfaces: those themselves, and VLANs on them (eno1.100)."""
     if isinstance(value, dict):
         return {key: _renamed(entry, names) for key, entry in value.items()}
@@ -213,7 +220,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return value
 
 
-def _addresses(config: Mapping[str, Any], networks: Mapping[str, str]) -> list[str]:
+def _addresses(config: Mapping[str, object], networks: Mapping[str, str]) -> list[str]:
     """The first static address in the machine network of each family, in the order of the families."""
     given = [
         str(entry.get("ip"))
@@ -232,7 +239,7 @@ def _inside(address: str, cidr: str) -> bool:
         return False
 
 
-def _rendezvous(agent: Mapping[str, Any], raw: dict[str, Any], nodes: Mapping[str, Any], unknown: list[str]) -> None:
+def _rendezvous(agent: Mapping[str, object], raw: dict[str, Any], nodes: Mapping[str, Any], unknown: list[str]) -> None:
     """Keep a rendezvousIP that no host has: it may be the failure itself."""
     address = agent.get("rendezvousIP")
     if not address:

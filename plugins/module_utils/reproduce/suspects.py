@@ -15,7 +15,11 @@ HOST = r"(?:[Hh]ost|VM \S+ \()\s*(?P<host>[\w.-]+)\b"
 
 
 class Suspect(NamedTuple):
-    """What a profile needs so that a cause shows again: faults, and fields of its nodes by the node's name."""
+    """What a profile needs so that a cause shows again: faults, and fields of its nodes by the node's name.
+
+    faults: as in a profile, with all fields that their kinds need; fields: node -> path of a field, such as
+    `memory_mib` -> value.
+    """
 
     faults: list[dict[str, Any]]
     fields: dict[str, dict[str, int]]
@@ -85,7 +89,7 @@ def of(cause: str, names: Mapping[str, str]) -> Suspect | None:
     return None
 
 
-def _value(value: Any, words: Mapping[str, str]) -> Any:
+def _value(value: object, words: Mapping[str, str]) -> object:
     """Fill in a word, or the seconds that `+minutes` means: a little more, so that the limit is passed again."""
     if isinstance(value, str) and value[:1] in "+-":
         seconds = round(float(words[value[1:]]) * 120)

@@ -26,7 +26,10 @@ Fault = dict[str, Any]
 
 
 class FaultError(Exception):
-    """A fault cannot be injected now; the message has the reason."""
+    """A fault cannot be injected now; the message has the reason.
+
+    It is tried again at the next turn; by hand it is an error. The text is the output of the command that failed.
+    """
 
 
 class Lab:
@@ -44,13 +47,13 @@ class Lab:
     def power_off(self, fault: Fault) -> None:
         run("virsh", "destroy", self.domain(fault))
 
-    def power_on(self, fault: Fault, __: Any) -> None:
+    def power_on(self, fault: Fault, __: object) -> None:
         run("virsh", "start", self.domain(fault))
 
     def pause(self, fault: Fault) -> None:
         run("virsh", "suspend", self.domain(fault))
 
-    def resume(self, fault: Fault, __: Any) -> None:
+    def resume(self, fault: Fault, __: object) -> None:
         run("virsh", "resume", self.domain(fault))
 
     def link(self, fault: Fault, state: str) -> None:
@@ -60,11 +63,15 @@ class Lab:
     def link_down(self, fault: Fault) -> None:
         self.link(fault, "down")
 
-    def link_up(self, fault: Fault, __: Any) -> None:
+    def link_up(self, fault: Fault, __: object) -> None:
         self.link(fault, "up")
 
     def device(self, fault: Fault) -> str:
-        """The hypervisor's end of a node's network card."""
+        """The hypervisor's end of a node's network card.
+
+        fault: with `node` and `nic`. The result is the name of a tap, such as `vnet3`. Raises `FaultError` when the
+        machine is off.
+        """
         wanted = self.mac(fault["node"], fault["nic"])
         for line in run("virsh", "domiflist", self.domain(fault)).splitlines():
             fields = line.split()
@@ -96,7 +103,11 @@ class Lab:
         run("nft", "delete", "table", "bridge", table)
 
     def eject(self, fault: Fault) -> list[str]:
-        """Also remove it from the definition, so that it does not come back after a power cycle."""
+        """Also remove it from the definition, so that it does not come back after a power cycle.
+
+        Returns target and source of the medium as `virsh domblklist` prints them, which `insert` needs. Raises
+        `FaultError` without a medium.
+        """
         out = [
             self._eject(self.domain(fault), change, *which)
             for change, *which in (("--config", "--inactive"), ("--live",))
@@ -171,14 +182,20 @@ class Lab:
 
 
 class Kind(NamedTuple):
-    """begin(fault) -> note; end(fault, note)."""
+    """begin(fault) -> note; end(fault, note).
+
+    The note is JSON, kept in the state file until the end. Without `end` a fault cannot be undone.
+    """
 
     begin: Callable[[Fault], Any]
     end: Callable[[Fault, Any], None] | None = None
 
 
 def kinds(lab: Lab) -> dict[str, Kind]:
-    """Return the functions that start and end each kind."""
+    """Return the functions that start and end each kind.
+
+    Keys are the names of kinds in profiles (docs/faults.md), of those that this program injects.
+    """
     return {
         "power_off": Kind(lab.power_off, lab.power_on),
         "pause": Kind(lab.pause, lab.resume),
@@ -193,7 +210,10 @@ def kinds(lab: Lab) -> dict[str, Kind]:
 
 
 def run(*command: str, given: str = "") -> str:
-    """Return the output of a command; FaultError with its error output if it fails."""
+    """Return the output of a command; FaultError with its error output if it fails.
+
+    given: its standard input. The limit is 60 seconds; virsh uses the system's libvirt.
+    """
     environment = {**os.environ, "LIBVIRT_DEFAULT_URI": "qemu:///system", "LC_ALL": "C"}
     try:
         done = subprocess.run(
@@ -215,15 +235,21 @@ def started(pid: int) -> int | None:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
-def save(path: Path, what: Any) -> None:
-    """Write JSON atomically."""
+def save(path: Path, what: object) -> None:
+    """Write JSON atomically.
+
+    what: plain data. The new file is next to the old one before it replaces it. Raises `OSError`.
+    """
     part = path.with_name(f".{path.name}.part")
     part.write_text(json.dumps(what))
     part.replace(path)
 
 
 def parsed(data: bytes | str) -> Any:
-    """Decode a response of the service. This program has only the standard library, without `documents`."""
+    """Decode a response of the service. This program has only the standard library, without `documents`.
+
+    Raises `ValueError` for anything that is not JSON, or nested too deeply.
+    """
     try:
         return json.loads(data)
     except RecursionError:
@@ -231,7 +257,11 @@ def parsed(data: bytes | str) -> Any:
 
 
 def ask(api: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the cluster with its hosts from the service; None while it does not answer."""
+    """Return the cluster with its hosts from the service; None while it does not answer.
+
+    api: `url` (down to `/v2`) and `headers` with the token. The first cluster is meant; an error of any kind counts as
+    no answer.
+    """
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def get(path: str) -> Any:
@@ -246,7 +276,11 @@ def ask(api: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def moments(cluster: dict[str, Any] | None, node: str | None, macs: set[str]) -> Iterator[str]:
-    """Statuses that a node has, and the stages that it has reached; without a node: of any host, and of the cluster."""
+    """Statuses that a node has, and the stages that it has reached; without a node: of any host, and of the cluster.
+
+    cluster: as `ask` returns it; macs: of the node, in lower case, by which its host is known; before its inventory it
+    is known by its name.
+    """
     for host in (cluster or {}).get("hosts") or []:
         inventory = parsed(host.get("inventory") or "{}")
         own = {nic.get("mac_address", "").lower() for nic in inventory.get("interfaces") or ()}
@@ -262,7 +296,11 @@ def moments(cluster: dict[str, Any] | None, node: str | None, macs: set[str]) ->
 
 
 class Injector:
-    """Polls the faults; `done` is the content of the state file: number -> {"at", "note", "over"}."""
+    """Polls the faults; `done` is the content of the state file: number -> {"at", "note", "over"}.
+
+    config: see the top of this file; say: prints a line of the log. A state file of a former process continues where
+    that ended.
+    """
 
     def __init__(self, config: dict[str, Any], say: Callable[[str], None]) -> None:
         self.config, self.say, self.path = config, say, Path(config["state"])
@@ -271,7 +309,10 @@ class Injector:
         self.told: dict[str, str] = {}
 
     def turn(self, now: float) -> bool:
-        """Inject due faults; return whether any are left."""
+        """Inject due faults; return whether any are left.
+
+        now: seconds since 1970. A fault that fails is attempted at the next turn again; its message is printed once.
+        """
         faults = list(enumerate(self.config["faults"]))
         waiting = any(str(number) not in self.done and fault["when"] != "boot" for number, fault in faults)
         cluster = ask(self.config["api"]) if waiting else None

@@ -72,7 +72,11 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
 
 
 def log(plan: Plan) -> Path:
-    """Return the log of the process: a line for each fault."""
+    """Return the log of the process: a line for each fault.
+
+    Each line is a time (ISO 8601 in UTC), the fault, and what happened; `not yet:` marks a failed attempt. It may not
+    exist.
+    """
     return _directory(plan) / "log"
 
 
@@ -93,7 +97,10 @@ def _config(plan: Plan) -> dict[str, Any]:
 
 
 class Active(TypedDict):
-    """A fault that was injected by hand: when (seconds since 1970), and what ends it."""
+    """A fault that was injected by hand: when (seconds since 1970), and what ends it.
+
+    note: what `faultd.Kind.begin` returned, as JSON; its form depends on the kind.
+    """
 
     fault: Fault
     at: float
@@ -101,7 +108,11 @@ class Active(TypedDict):
 
 
 def active(plan: Plan) -> list[Active]:
-    """Return the faults that were injected by hand and not undone."""
+    """Return the faults that were injected by hand and not undone.
+
+    They are in `now.json` of the process's directory, in the order of their injection. Raises `OSError` and
+    `DocumentError` for a damaged file.
+    """
     path = _now(plan)
     try:
         found = load_json(read_file(path), name=str(path))
@@ -111,7 +122,10 @@ def active(plan: Plan) -> list[Active]:
 
 
 def inject(plan: Plan, fault: Fault) -> None:
-    """Inject a fault now. Raises `LabError` if that is not possible, or was done before."""
+    """Inject a fault now. Raises `LabError` if that is not possible, or was done before.
+
+    fault: with all fields of its kind, without a trigger. It is listed in `now.json` only if it succeeded.
+    """
     with _locked(plan) as found:
         if any(_same(entry["fault"], fault) for entry in found):
             raise LabError(f"{title(fault)}: was injected before; undo it first (--undo)")

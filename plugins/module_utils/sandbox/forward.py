@@ -36,7 +36,11 @@ class Target(NamedTuple):
 
 
 def listen(targets: Sequence[Target], address: str = LOOPBACK) -> list[socket.socket]:
-    """Return a listening socket of `address` for each target; LabError names a port that is in use."""
+    """Return a listening socket of `address` for each target; LabError names a port that is in use.
+
+    address: of this host, IPv4 or IPv6; a local port 0 is a free one. Call it before `enter`: the sockets stay in this
+    namespace.
+    """
     made: list[socket.socket] = []
     for target in targets:
         try:
@@ -51,7 +55,11 @@ def listen(targets: Sequence[Target], address: str = LOOPBACK) -> list[socket.so
 
 
 def enter(pid: int) -> None:
-    """Move this process, which must have one thread only, into the network and mount namespaces of process `pid`."""
+    """Move this process, which must have one thread only, into the network and mount namespaces of process `pid`.
+
+    Call it before threads are started: setns(2) moves one thread. Raises `LabError`, and `OSError` when the process is
+    gone.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     handles = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in ("net", "mnt")]
     for handle in handles:
@@ -93,7 +101,10 @@ async def _relay(target: Target, reader: asyncio.StreamReader, writer: asyncio.S
 
 
 async def splice(here: Streams, there: Streams) -> None:
-    """Copy in both directions until both have ended, and close `there`."""
+    """Copy in both directions until both have ended, and close `there`.
+
+    Each is a reader and a writer. The end of one direction is passed on while the other one continues.
+    """
     with contextlib.closing(there[1]):
         await asyncio.gather(_copy(here[0], there[1]), _copy(there[0], here[1]))
 

@@ -16,12 +16,18 @@ _FROM_HOST = "ct state established,related accept"
 
 
 def table(name: str, *chains: str) -> str:
-    """Return the input of `nft -f` that replaces a table."""
+    """Return the input of `nft -f` that replaces a table.
+
+    name: of the table, family inet; chains: as the functions below return them. The replacement is one transaction.
+    """
     return f"table inet {name}\ndelete table inet {name}\ntable inet {name} {{\n{''.join(chains)}}}\n"
 
 
 def masquerade(match: str) -> str:
-    """Return the chain that masquerades forwarded packets."""
+    """Return the chain that masquerades forwarded packets.
+
+    match: the expression of nft that selects packets, such as `ip saddr 192.0.2.0/24`.
+    """
     return f" chain postrouting {{\n  type nat hook postrouting priority srcnat\n  {match} masquerade\n }}\n"
 
 
@@ -32,13 +38,19 @@ def host_side(link: str) -> str:
 
 
 def inner_side(link: str, host: ipaddress.IPv4Address) -> str:
-    """Return the chains of the sandbox: new connections from the uplink must come from the host itself."""
+    """Return the chains of the sandbox: new connections from the uplink must come from the host itself.
+
+    link: the uplink's name in the sandbox; host: the host's address on it. Both chains apply: input and forward.
+    """
     rules = (f'iifname "{link}" {_FROM_HOST}', f'iifname "{link}" ip saddr {host} accept', f'iifname "{link}" drop')
     return _chain("input", rules) + _chain("forward", rules)
 
 
 def services_on_host(plan: Plan) -> str:
-    """Return the chains of a hypervisor without a sandbox: its services answer the host itself and its labs' bridges."""
+    """Return the chains of a hypervisor without a sandbox: its services answer the host itself and its labs' bridges.
+
+    plan: its networks' bridges, gateways and service ports. The chain drops what else arrives for these ports.
+    """
     bridges = ", ".join(f'"{name}"' for name in ("lo", *(network["bridge"] for network in plan["networks"])))
     gateways = [ipaddress.ip_address(subnet["gateway"]) for subnet in plan["networks"][0]["subnets"]]
     ports = ", ".join(str(plan["services"][name]["port"]) for name in ("registry", "bmc", "http", "ntp"))

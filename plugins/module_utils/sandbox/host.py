@@ -37,7 +37,11 @@ def claim(state_dir: Path, who: owner.Caller, *others: Path) -> owner.Owner:
 
 @contextlib.contextmanager
 def shared(parent: Path) -> Iterator[set[str]]:
-    """Update, under a lock, the set of what all clusters of this host share (`host.json`)."""
+    """Update, under a lock, the set of what all clusters of this host share (`host.json`).
+
+    parent: of the state directories. Change the set in the block; it is written at its end. Raises `LabError` for a
+    damaged file.
+    """
     with _locked(parent):
         made = _noted(parent)
         yield made
@@ -125,7 +129,11 @@ def refuse_damaged(parent: Path) -> None:
 
 
 def leave_host(parent: Path) -> None:
-    """If no cluster is left below `parent`, remove what the first one created for all."""
+    """If no cluster is left below `parent`, remove what the first one created for all.
+
+    Kernel settings get their original values, and directories are removed if they are empty. Repeat it after a kill.
+    Raises `LabError` for a damaged `host.json`.
+    """
     if not parent.is_dir():
         _unstage(_staged(_missing(parent)))
         return

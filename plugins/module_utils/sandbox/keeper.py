@@ -26,12 +26,26 @@ import stat
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import TypedDict
 
 CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x20000000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_SLAVE = 2, 4, 8, 4096, 16384, 1 << 19
 RESTART_PAUSE = 1.0
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Spec(TypedDict):
+    """SPEC, as the top of this file describes it."""
+
+    name: str
+    mark: str
+    work: str
+    binds: list[tuple[str, str]]
+    hidden: list[str]
+    shown_as: str | None
+    resolver: str
+    masked: list[str]
+    daemons: dict[str, list[str]]
 
 
 def _call(what: str, result: int) -> None:
@@ -41,7 +55,10 @@ def _call(what: str, result: int) -> None:
 
 
 def mount(source: str, target: str, kind: str | None = None, flags: int = 0, data: str | None = None) -> None:
-    """mount(2) itself: mount(8) would leave /run/mount behind on the host."""
+    """mount(2) itself: mount(8) would leave /run/mount behind on the host.
+
+    flags: the MS_ constants above; data: options of the file system. Raises `OSError` with both paths.
+    """
     arguments = [text.encode() if text is not None else None for text in (source, target, kind)]
     _call(
         f"mount {source} on {target}",
@@ -82,7 +99,11 @@ def alias(work: str, shown_as: str) -> None:
 
 
 def private_run(work: str, hidden: set[str]) -> None:
-    """Put a tmpfs over /run that shows the host's entries, except the hidden ones."""
+    """Put a tmpfs over /run that shows the host's entries, except the hidden ones.
+
+    work: directory of the sandbox's private files; hidden: names of entries. libvirt, lock and openvswitch are there,
+    and empty.
+    """
     stage = os.path.join(work, "run")
     _view("/run", stage, hidden)
     for name in ("libvirt", "lock", "openvswitch"):
@@ -104,8 +125,12 @@ def private_resolver(work: str, content: str) -> None:
     mount(source, target, None, MS_BIND)
 
 
-def prepare(spec: dict[str, Any]) -> None:
-    """Make the mounts and the loopback of the namespaces that this process is in."""
+def prepare(spec: _Spec) -> None:
+    """Make the mounts and the loopback of the namespaces that this process is in.
+
+    spec: see the top of this file. The process must be the first one of its namespaces. Raises `OSError` and
+    `CalledProcessError`.
+    """
     mount("none", "/", None, MS_REC | MS_SLAVE)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     # sysfs shows the links of the namespace it was mounted in; libvirt reads and writes bridges there. A new one also hides
@@ -129,7 +154,11 @@ def prepare(spec: dict[str, Any]) -> None:
 
 
 def watch(daemons: dict[str, list[str]], work: str, ready: int) -> None:
-    """Start the daemons and keep them running; reap what the sandbox orphans; end at SIGTERM."""
+    """Start the daemons and keep them running; reap what the sandbox orphans; end at SIGTERM.
+
+    daemons: name -> argv; work: for `NAME.log`; ready: descriptor that gets `ready` once all have been started. One
+    that ends is started again, at most once in `RESTART_PAUSE` seconds.
+    """
     signals = {signal.SIGCHLD, signal.SIGTERM, signal.SIGALRM}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     # The mark identifies this process, so children must not inherit it.
@@ -178,7 +207,7 @@ def watch(daemons: dict[str, list[str]], work: str, ready: int) -> None:
             signal.setitimer(signal.ITIMER_REAL, RESTART_PAUSE)
 
 
-def main(spec: dict[str, Any]) -> int:
+def main(spec: _Spec) -> int:
     os.setsid()
     _call("unshare", _libc.unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID))
     told, tell = os.pipe()

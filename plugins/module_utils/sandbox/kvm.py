@@ -28,7 +28,10 @@ _EXIT = _VALUE << 1 | 1
 
 
 class Answer(TypedDict):
-    """Whether /dev/kvm is usable, as a file keeps it until the next boot."""
+    """Whether /dev/kvm is usable, as a file keeps it until the next boot.
+
+    boot_id: of the kernel, by which it is known for which boot it holds; seconds: how long the test took.
+    """
 
     boot_id: str
     usable: bool
@@ -37,7 +40,10 @@ class Answer(TypedDict):
 
 
 def domain_type(wanted: str, cache: Path | None = None) -> str:
-    """Return libvirt's domain type for `wanted`: itself if it is `kvm` or `qemu`, for `auto` what works."""
+    """Return libvirt's domain type for `wanted`: itself if it is `kvm` or `qemu`, for `auto` what works.
+
+    cache: directory of the result, see `usable`. For `auto` the first call may take up to `LIMIT_SECONDS`.
+    """
     if wanted != "auto":
         return wanted
     return "kvm" if usable(cache)["usable"] else "qemu"
@@ -48,7 +54,10 @@ def cache_directory() -> Path:
 
 
 def usable(cache: Path | None = None) -> Answer:
-    """Return whether a guest boots on KVM, and why not; tested once for each boot of the host."""
+    """Return whether a guest boots on KVM, and why not; tested once for each boot of the host.
+
+    cache: directory for `kvm.json`, that of the user by default. Raises `OSError` when it cannot be written.
+    """
     path = (cache or cache_directory()) / "kvm.json"
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     with contextlib.suppress(FileNotFoundError, ValueError, KeyError):
@@ -68,7 +77,10 @@ def usable(cache: Path | None = None) -> Answer:
 
 
 def attempt(accelerator: str, limit: float = LIMIT_SECONDS) -> str | None:
-    """Boot the trial guest with `accelerator`; return None if it did, else the reason."""
+    """Boot the trial guest with `accelerator`; return None if it did, else the reason.
+
+    accelerator: of QEMU, `kvm` or `tcg`; limit: seconds. The guest has 128 MiB and no network.
+    """
     if accelerator == "kvm" and not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "/dev/kvm is missing or not accessible"
     qemu = shutil.which("qemu-system-x86_64")
@@ -145,7 +157,10 @@ def _firmware(scratch: Path) -> list[str]:
 
 
 def efi_program() -> bytes:
-    """Return a UEFI application (PE32+, x86-64) that writes a byte to the debug-exit port and halts."""
+    """Return a UEFI application (PE32+, x86-64) that writes a byte to the debug-exit port and halts.
+
+    The exit status of QEMU is then `_EXIT`. The format is Microsoft's PE/COFF, with one section and no relocations.
+    """
     code = bytes([0x66, 0xBA]) + struct.pack("<H", _PORT) + bytes([0xB0, _VALUE, 0xEE, 0xF4, 0xEB, 0xFD])
     align, base = 0x200, 0x1000
     dos = b"MZ" + bytes(58) + struct.pack("<I", 64)

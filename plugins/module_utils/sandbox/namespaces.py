@@ -65,7 +65,11 @@ PROGRAMS = {
 
 @dataclass(frozen=True)
 class Running:
-    """A running sandbox."""
+    """A running sandbox.
+
+    pid, start: its first process, as the host sees it; work: directory of its private files. The fields are those of
+    `sandbox.json`.
+    """
 
     cluster: str
     netns: str
@@ -75,7 +79,10 @@ class Running:
 
 
 def find(state_dir: Path) -> Running | None:
-    """Return the sandbox whose state is in `state_dir`, if it is running."""
+    """Return the sandbox whose state is in `state_dir`, if it is running.
+
+    Within the sandbox itself, its pid is 1. None is also the answer for a damaged file, and for a pid that was reused.
+    """
     try:
         running = Running(**load_json(read_file(state_dir / FILE), name=str(state_dir / FILE)))
     except (OSError, ValueError, TypeError):
@@ -104,7 +111,10 @@ def default_state_dir(cluster: str) -> Path:
 
 
 def require(cluster: str, state_dir: Path) -> Running:
-    """Return the sandbox of `cluster`; `LabError` has the command that creates one."""
+    """Return the sandbox of `cluster`; `LabError` has the command that creates one.
+
+    It names state directory and verb. A process in the sandbox gets it, too.
+    """
     running = find(state_dir)
     if not running:
         raise LabError(
@@ -114,14 +124,20 @@ def require(cluster: str, state_dir: Path) -> Running:
 
 
 def enter(running: Running, directory: str | None = None) -> list[str]:
-    """Return the command prefix to run in the sandbox, in `directory` (default `/`)."""
+    """Return the command prefix to run in the sandbox, in `directory` (default `/`).
+
+    The words are for root. directory: must exist in the sandbox. Append the command.
+    """
     place = [f"--wdns={directory}"] if directory else []
     # The sandbox's root, too: in a chroot the root of the mount namespace differs.
     return ["nsenter", f"--target={running.pid}", "--net", "--mount", "--pid", "--root", *place, "--"]
 
 
 def as_caller() -> list[str]:
-    """Return what goes between `enter` and a command to run it as the current user, after `sudo` became root."""
+    """Return what goes between `enter` and a command to run it as the current user, after `sudo` became root.
+
+    Empty for root. Variables of `KEPT` are set again, because sudo removes them.
+    """
     if os.geteuid() == 0:
         return []
     kept = [f"{name}={os.environ[name]}" for name in KEPT if name in os.environ]
@@ -194,7 +210,10 @@ def ensure(
 
 
 def remove(netns: str, state_dir: Path, found: owner.Owner) -> None:
-    """End the sandbox of the cluster that is `found`, and remove its state directory. Raises as `stop`."""
+    """End the sandbox of the cluster that is `found`, and remove its state directory. Raises as `stop`.
+
+    found: as `owner.marked` returned it. What the clusters of this host share is removed with the last one.
+    """
     stop(netns, state_dir, found.mark)
     owner.remove(state_dir, found)
     leave_host(state_dir.parent)
@@ -214,7 +233,10 @@ def stop(netns: str, state_dir: Path, mark: str) -> None:
 
 
 def remove_keeper(state_dir: Path) -> bool:
-    """End the first process of the sandbox, also one that was not recorded; return whether there was one."""
+    """End the first process of the sandbox, also one that was not recorded; return whether there was one.
+
+    Everything in the sandbox ends with it. Raises `LabError` if it does not end after SIGKILL.
+    """
     found = find(state_dir) or processes.find(state_dir, "keeper")
     if found:
         processes.end(found.pid, found.start)
@@ -224,7 +246,10 @@ def remove_keeper(state_dir: Path) -> bool:
 
 
 def refuse_foreign_namespace(netns: str, state_dir: Path, mark: str) -> None:
-    """Raise `LabError` for a network namespace of this name that the cluster with `mark` did not make."""
+    """Raise `LabError` for a network namespace of this name that the cluster with `mark` did not make.
+
+    The mark is the alias of its loopback interface. Nothing happens when there is no such namespace.
+    """
     if not _is_namespace(netns):
         return
     links = load_json(_ip("-netns", netns, "-json", "link", "show", "dev", "lo") or "[]", name="ip")

@@ -32,7 +32,10 @@ MARK = "AGENTLAB_PROCESS"
 
 @dataclass(frozen=True)
 class Program:
-    """What to run: `files` are read by it, and their content is part of its identity; output goes to `log`."""
+    """What to run: `files` are read by it, and their content is part of its identity; output goes to `log`.
+
+    name: also of its file; environment: in addition to that of this process.
+    """
 
     name: str
     argv: list[str]
@@ -76,7 +79,10 @@ def start_time(pid: int) -> int | None:
 
 
 def find(directory: Path, name: str) -> Running | None:
-    """Return the running process `name` of ours, or None."""
+    """Return the running process `name` of ours, or None.
+
+    directory: with the files. One that lost its file is found by the mark in its environment; its digest is then empty.
+    """
     try:
         found = Running(**load_json(read_file(directory / f"{name}.json"), name=f"{name}.json"))
     except (FileNotFoundError, ValueError, TypeError):
@@ -128,7 +134,10 @@ def _laid_out(process: Running) -> bytes:
 
 
 def lasting(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for a process that outlives its run: without variables of the run."""
+    """Return the environment for a process that outlives its run: without variables of the run.
+
+    TMPDIR is removed at the end of a run, and `AGENTLAB_RUN` would let the next run end it.
+    """
     return {name: value for name, value in environment.items() if name not in ("TMPDIR", "AGENTLAB_RUN")}
 
 
@@ -147,7 +156,11 @@ def _marked(directory: Path, name: str) -> Running | None:
 
 
 def launch(directory: Path, program: Program) -> Running:
-    """Start `program` in a session of its own and write its file."""
+    """Start `program` in a session of its own and write its file.
+
+    directory: for `NAME.json`. Output is appended to `log` (0600). Raises `LabError` when the program cannot be
+    started.
+    """
     program.log.parent.mkdir(parents=True, exist_ok=True)
     with open(os.open(program.log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), "ab") as log:
         try:
@@ -169,7 +182,10 @@ def launch(directory: Path, program: Program) -> Running:
 
 
 def stop(directory: Path, name: str) -> bool:
-    """End process `name` if it is ours: SIGTERM, after `TERM_SECONDS` SIGKILL. Return whether it ran."""
+    """End process `name` if it is ours: SIGTERM, after `TERM_SECONDS` SIGKILL. Return whether it ran.
+
+    directory: with its file, which is removed, too. Raises `LabError` as `end`.
+    """
     running = find(directory, name)
     if running:
         end(running.pid, running.start)
@@ -179,7 +195,10 @@ def stop(directory: Path, name: str) -> bool:
 
 
 def end(pid: int, start: int) -> None:
-    """End the session of process `pid`, if that is still the process that started at `start`."""
+    """End the session of process `pid`, if that is still the process that started at `start`.
+
+    SIGTERM, then SIGKILL after `TERM_SECONDS`. Raises `LabError` if it is still there as long after that.
+    """
     if not runs(pid, start):
         return
     for number, grace in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, TERM_SECONDS)):

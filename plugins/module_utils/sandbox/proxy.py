@@ -30,7 +30,11 @@ class Reachable(NamedTuple):
     ports: frozenset[int]
 
     def allows(self, host: str, port: int) -> bool:
-        """Return whether this host and port may be connected to."""
+        """Return whether this host and port may be connected to.
+
+        host: a name or an address without brackets. A name is not resolved for this: what is in the domain is
+        reachable.
+        """
         if port not in self.ports:
             return False
         try:
@@ -48,7 +52,11 @@ def of_plan(plan: Plan) -> Reachable:
 
 
 async def relay(reachable: Reachable, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer one client; what is refused gets a status and one line of text."""
+    """Answer one client; what is refused gets a status and one line of text.
+
+    The client has `CONNECT_SECONDS` for its request: 405 for another method, 403 for what is not reachable, 502 for
+    what does not answer.
+    """
     with contextlib.closing(writer), contextlib.suppress(OSError, TimeoutError):
         async with asyncio.timeout(CONNECT_SECONDS):
             head = await _head(reader)

@@ -23,7 +23,10 @@ KILLED_AFTER = datetime.timedelta(minutes=30)
 
 
 class Leftover(NamedTuple):
-    """A state directory: its owner, and why it is pruned (`reason`), or why it stays (`stays`); one of them is empty."""
+    """A state directory: its owner, and why it is pruned (`reason`), or why it stays (`stays`); one of them is empty.
+
+    found: None if the marker is missing or damaged; then it stays.
+    """
 
     state_dir: Path
     found: owner.Owner | None

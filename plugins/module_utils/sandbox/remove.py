@@ -6,7 +6,7 @@ import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import LabError
 from ..libvirt import domain, network, storage
@@ -14,6 +14,9 @@ from ..libvirt.connection import connect, lookup
 from ..plan import names
 from ..state import Item, owner
 from . import host, namespaces, processes, uplink
+
+if TYPE_CHECKING:
+    import libvirt
 
 KINDS = {"sandbox", "uplink", "state_dir", "network", "pool", "domain", "service"}
 
@@ -103,7 +106,9 @@ def _carried(
     return removed
 
 
-def _ours(kind: str, name: str, there: Any, mark: str) -> bool:
+def _ours(
+    kind: str, name: str, there: libvirt.virDomain | libvirt.virNetwork | libvirt.virStoragePool, mark: str
+) -> bool:
     if kind == "domain":
         return domain.mark_of(there) == mark
     return bool(there.UUIDString() == owner.identity(mark, kind, name))

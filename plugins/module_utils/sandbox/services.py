@@ -120,7 +120,11 @@ def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = Fa
 
 
 def errors(plan: Plan) -> dict[str, str]:
-    """Return why each service that `plan`'s nodes need does not answer: an error message, or an empty string."""
+    """Return why each service that `plan`'s nodes need does not answer: an error message, or an empty string.
+
+    Keys are the services that the plan uses; a registry that is not the lab's payload is left out. It takes at most 5 s
+    for each.
+    """
     wanted = plan["services"]
     ports = {
         "bmc": wanted["bmc"]["port"],
@@ -144,7 +148,10 @@ def errors(plan: Plan) -> dict[str, str]:
 
 
 def port_owner(port: int, transport: str) -> str | None:
-    """Return who listens on `port` in this network namespace (`pid 123 (nginx)`), or None."""
+    """Return who listens on `port` in this network namespace (`pid 123 (nginx)`), or None.
+
+    transport: `tcp` or `udp`. Without root, a process of another user is known to be there, but not which one.
+    """
     inodes = set()
     for table in (transport, f"{transport}6"):
         with contextlib.suppress(FileNotFoundError):

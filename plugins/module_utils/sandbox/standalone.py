@@ -26,7 +26,10 @@ def plan_of(params: Mapping[str, object], hide: given.Hide) -> Plan:
 
 
 def caller(cluster: str, state_dir: Path) -> owner.Caller:
-    """Return who runs this."""
+    """Return who runs this.
+
+    The state directory takes the place of a run directory, so the same user owns it from any working directory.
+    """
     return owner.caller({"cluster": {"name": cluster}, "hypervisor": {"kind": "local"}}, state_dir)
 
 
@@ -64,7 +67,10 @@ def secured(plan: Plan, hide: given.Hide, *, check: bool) -> tuple[Plan, secrets
 
 
 def created(params: Mapping[str, object]) -> tuple[list[state.Item], owner.Caller]:
-    """Return what the state directory of the options `cluster` and `state_dir` lists, and the caller."""
+    """Return what the state directory of the options `cluster` and `state_dir` lists, and the caller.
+
+    Raises `StateError` for a damaged `state.json`; without one the list is empty.
+    """
     state_dir = Path(short.directory(params))
     return state.load(state_dir)["created"], caller(str(params["cluster"]), state_dir)
 

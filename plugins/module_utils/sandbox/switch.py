@@ -32,7 +32,10 @@ _DIGEST = "external_ids:agentlab"
 
 
 class Uplink(NamedTuple):
-    """The way of a network to its bridge: `port` of the switch `switch`, with VLAN id `vlan` (0: untagged)."""
+    """The way of a network to its bridge: `port` of the switch `switch`, with VLAN id `vlan` (0: untagged).
+
+    port is an internal port of Open vSwitch, which becomes a port of the network's `bridge`; mtu: in bytes.
+    """
 
     switch: str
     port: str
@@ -52,7 +55,10 @@ class Member(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """All ports; taps: name -> MTU."""
+    """All ports; taps: name -> MTU.
+
+    mtu is in bytes, 0 where the plan has none. `commands` and `flows` make it; equal values mean the same switch.
+    """
 
     uplinks: list[Uplink]
     members: list[Member]
@@ -103,7 +109,10 @@ def _carried(node: Node, parent: str) -> Iterator[tuple[int, str]]:
 
 
 def commands(switch: Switch) -> list[list[str]]:
-    """Return the commands of one transaction of ovs-vsctl that make the switch, from nothing or from any state."""
+    """Return the commands of one transaction of ovs-vsctl that make the switch, from nothing or from any state.
+
+    Each is an argument list without `ovs-vsctl`. Bridges of these names are deleted and made again.
+    """
     found: list[list[str]] = []
     for name in _bridges(switch):
         found += [["--if-exists", "del-br", name], ["add-br", name], ["set", "Bridge", name, "datapath_type=netdev"]]
@@ -134,7 +143,10 @@ def commands(switch: Switch) -> list[list[str]]:
 
 
 def flows(switch: Switch) -> dict[str, list[str]]:
-    """Return the flows of each bridge that is a static link aggregation."""
+    """Return the flows of each bridge that is a static link aggregation.
+
+    Keys are bridges, values lines for `ovs-ofctl add-flows`. Port 1 is the patch to the switch, the taps follow.
+    """
     found = {}
     for member in switch.members:
         if member.mode == "balance-xor":
@@ -158,7 +170,10 @@ def _bridges(switch: Switch) -> list[str]:
 
 
 def daemons(work: Path) -> dict[str, list[str]]:
-    """Return the daemons of the switch for the sandbox whose private files are in `work`, with a new database there."""
+    """Return the daemons of the switch for the sandbox whose private files are in `work`, with a new database there.
+
+    The result is name -> argv for the keeper. Raises `LabError` if the database cannot be made.
+    """
     database = work / "openvswitch.db"
     database.unlink(missing_ok=True)
     _run("ovsdb-tool", "create", str(database), str(_SCHEMA))

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from ..documents import load_json, read_file
 from ..errors import LabError
@@ -27,10 +27,25 @@ from .host import shared
 FILE = "uplink.json"
 
 
+class _Wanted(TypedDict):
+    """Content of `uplink.json`. resolvers: addresses; nat, routes: IPv4 networks of the lab."""
+
+    link: str
+    guarded: bool
+    egress: bool
+    resolvers: list[str]
+    nat: list[str]
+    routes: list[str]
+
+
 def resolvers(
     files: Sequence[Path] = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf")),
 ) -> list[str]:
-    """Return the host's name servers that are reachable from other namespaces."""
+    """Return the host's name servers that are reachable from other namespaces.
+
+    files: in the order of preference; the first with any usable address counts. Loopback addresses work on the host
+    only.
+    """
     for path in files:
         try:
             words = [line.split() for line in path.read_text().splitlines()]
@@ -44,7 +59,11 @@ def resolvers(
 
 
 def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
-    """Create the uplink for the plan's `hypervisor.egress` and `.route`; return the changes (`name`, `before`, `after`)."""
+    """Create the uplink for the plan's `hypervisor.egress` and `.route`; return the changes (`name`, `before`, `after`).
+
+    running: of the sandbox. A change replaces the veth pair. Raises `LabError` for a missing program, and for networks
+    that overlap with a route of this host.
+    """
     hypervisor, pair = plan["hypervisor"], plan["hypervisor"]["uplink"]
     if not (hypervisor["egress"] or hypervisor["route"]):
         return []
@@ -57,7 +76,7 @@ def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> l
         for subnet in network["subnets"]
         if subnet["family"] == "ipv4"
     ]
-    wanted: dict[str, Any] = {
+    wanted: _Wanted = {
         "link": pair["link"],
         "guarded": True,
         "egress": hypervisor["egress"],
@@ -83,7 +102,10 @@ def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> l
 
 
 def forwarders(state_dir: Path) -> list[str]:
-    """Return the upstream name servers of the lab's dnsmasq: the host's with `egress`, else none."""
+    """Return the upstream name servers of the lab's dnsmasq: the host's with `egress`, else none.
+
+    They are those that `ensure` recorded in `uplink.json` of the state directory.
+    """
     path = state_dir / FILE
     return list(load_json(read_file(path), name=str(path))["resolvers"]) if path.exists() else []
 
@@ -95,7 +117,10 @@ def exists(cluster: str) -> bool:
 
 
 def guard_services(plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
-    """Close the services of a hypervisor without a sandbox to neighbours; return what was done, as `ensure`."""
+    """Close the services of a hypervisor without a sandbox to neighbours; return what was done, as `ensure`.
+
+    An existing table is left as it is. Raises `LabError` without nft.
+    """
     name = plan["hypervisor"]["uplink"]["table"]
     if not shutil.which("nft", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
         raise LabError(
@@ -123,7 +148,7 @@ def remove(cluster: str) -> bool:
     return there
 
 
-def _connect(running: namespaces.Running, plan: Plan, wanted: Mapping[str, Any]) -> None:
+def _connect(running: namespaces.Running, plan: Plan, wanted: _Wanted) -> None:
     pair, name, enter = plan["hypervisor"]["uplink"], wanted["link"], namespaces.enter(running)
     network, end = ipaddress.IPv4Network(pair["network"]), pair["inside"]
     # The rules come first, so that the pair is never open.
@@ -174,7 +199,7 @@ def _refuse_overlap(cidrs: Sequence[str]) -> None:
                 )
 
 
-def _shown(state: Mapping[str, Any] | None) -> str:
+def _shown(state: Mapping[str, object] | None) -> str:
     return json.dumps(state, indent=1) + "\n" if state else ""
 
 

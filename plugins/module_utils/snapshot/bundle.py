@@ -24,7 +24,11 @@ _TOPS = ("memory", "state", "run")
 
 
 def export(lab: Lab, name: str, path: Path) -> None:
-    """Write snapshot `name` to the new file `path`, 0600. Raises `SnapshotError`, and `OSError` when the file exists."""
+    """Write snapshot `name` to the new file `path`, 0600. Raises `SnapshotError`, and `OSError` when the file exists.
+
+    lab: of the caller; the file then belongs to the caller. A name that is not a snapshot is a `SnapshotError`. What is
+    written of a failed export is removed.
+    """
     lab.check()
     manifest.read(lab.state_dir, name)
     place = manifest.place(lab.state_dir, name)
@@ -43,7 +47,11 @@ def export(lab: Lab, name: str, path: Path) -> None:
 
 
 def import_(lab: Lab, path: Path) -> Manifest:
-    """Add the snapshot in the file `path` to the lab. Raises `SnapshotError` for an archive that is not one, with nothing left."""
+    """Add the snapshot in the file `path` to the lab. Raises `SnapshotError` for an archive that is not one, with nothing left.
+
+    path: of an archive that `export` wrote, for the same cluster and state directory; a snapshot of that name must not
+    exist. Returns the manifest. Raises `OSError` when the file cannot be read or the disk is full.
+    """
     lab.check()
     try:
         with open(path, "rb") as stream, tarfile.open(fileobj=stream, mode="r|") as archive:

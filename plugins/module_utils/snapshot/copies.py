@@ -86,7 +86,11 @@ def _copy(lab: Lab, saved: Manifest, place: Path, new: Lab, note: Note) -> Manif
 
 
 def plan_of_copy(plan: Plan, cluster: str) -> Plan:
-    """Return the plan of a copy with the name `cluster`. Raises `SnapshotError` for a name that is not valid."""
+    """Return the plan of a copy with the name `cluster`. Raises `SnapshotError` for a name that is not valid.
+
+    plan: of the original. Paths, namespace and uplink of the host get the new name; names and addresses inside stay.
+    The copy saves no snapshots by itself.
+    """
     before = plan["hypervisor"]["state_dir"]
     after = names.state_dir(cluster, str(Path(before).parent))
     made = _moved(plan, before, after)

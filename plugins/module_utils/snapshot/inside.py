@@ -10,38 +10,33 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ..boot.modes import MODES
 from ..errors import AgentlabError
-from ..libvirt import network, storage
+from ..libvirt import storage
 from ..libvirt.connection import connect
 from ..plan import names, rundir, secrets
 from ..plan.model import Plan
-from ..sandbox import services, uplink
+from ..sandbox import networks as lab_networks
+from ..sandbox import services
 from ..state import owner
 
 
 def networks(plan: Plan, found: owner.Owner) -> None:
-    """Start the networks, with the leases that they had, and the pool."""
+    """Start the networks, with the leases that they had, and the pool.
+
+    found: the owner, whose mark the networks and the pool get. Raises `LabError` as `network.apply` and `storage.pool`.
+    """
     hypervisor = plan["hypervisor"]
-    boot_file = plan["boot"]["script_url"] if not MODES[plan["boot"]["mode"]].cd else None
-    forwarders = uplink.forwarders(Path(hypervisor["state_dir"]))
-    wanted = [
-        network.render(
-            entry,
-            found,
-            private=True,
-            forwarders=forwarders,
-            boot_file=boot_file if entry["purpose"] == "machine" else None,
-        )
-        for entry in plan["networks"]
-    ]
     with connect() as connection:
-        network.apply(connection, wanted)
+        lab_networks.ensure(connection, plan, found)
         storage.pool(connection, hypervisor["pool"], hypervisor["pool_dir"], found.mark)
 
 
 def serve(plan: Plan, run_dir: Path) -> None:
-    """Start the services."""
+    """Start the services.
+
+    Files are rendered as the role does, so that a later prepare restarts nothing. Raises `LabError` for a service that
+    does not answer, and `OSError` when certificates of the run directory are missing.
+    """
     known = secrets.of(plan, run_dir)
     # Without the end of the last line, as Ansible's lookup gives it to `lab_services`: other files would mean a restart.
     tls = {
@@ -53,7 +48,10 @@ def serve(plan: Plan, run_dir: Path) -> None:
 
 
 def main(what: str, directory: str) -> int:
-    """Start what the argument names; return the exit status."""
+    """Start what the argument names; return the exit status.
+
+    what: `networks` or `services`; directory: the run directory. The result is 0, or 1 with the message on stderr.
+    """
     run_dir = Path(directory)
     try:
         plan = rundir.load_plan(run_dir)

@@ -46,7 +46,10 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Lab:
-    """A lab with its plan, its run directory, the caller, and the caller's version of agentlab."""
+    """A lab with its plan, its run directory, the caller, and the caller's version of agentlab.
+
+    run_dir: absolute; who: as `owner.caller` returns it; version: `version.VERSION`, which a restore compares.
+    """
 
     plan: Plan
     run_dir: Path
@@ -64,7 +67,11 @@ class Lab:
         return Path(self.plan["hypervisor"]["pool_dir"])
 
     def check(self) -> owner.Owner:
-        """Return the lab's owner. Raises `LabError` if it has no snapshots by its kind, `OwnerError` if it has another owner."""
+        """Return the lab's owner. Raises `LabError` if it has no snapshots by its kind, `OwnerError` if it has another owner.
+
+        Call it before anything is changed. `SnapshotError`, a `LabError`, names the field of the profile that would
+        have to differ.
+        """
         hypervisor, name = self.plan["hypervisor"], self.plan["cluster"]["name"]
         if hypervisor["kind"] != "sandbox":
             raise SnapshotError(f"snapshots need hypervisor.kind sandbox; cluster {name} has {hypervisor['kind']}")
@@ -85,7 +92,12 @@ Note = Callable[[str], None]
 
 
 def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
-    """Save the lab as snapshot `name`, and let it continue. Raises `SnapshotError`, after which there is no such snapshot."""
+    """Save the lab as snapshot `name`, and let it continue. Raises `SnapshotError`, after which there is no such snapshot.
+
+    note: called for each machine whose clock could not be set. The machines stand still meanwhile (`paused` of the
+    result); memory and disks are saved together, so that the cluster is consistent. Faults of the plan, too little
+    space and a taken name are refused.
+    """
     lab.check()
     target = manifest.place(lab.state_dir, name)
     if target.exists():
@@ -156,7 +168,10 @@ def restore(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
 
 
 def usable(lab: Lab, name: str) -> Manifest:
-    """Return the manifest of a snapshot that can be restored here. Raises `SnapshotError`."""
+    """Return the manifest of a snapshot that can be restored here. Raises `SnapshotError`.
+
+    The manifest, all files of the snapshot, plan, QEMU, accelerator, CPU model and version are compared with this host.
+    """
     saved = manifest.read(lab.state_dir, name)
     place = manifest.place(lab.state_dir, name)
     manifest.refuse_other(saved, _host(lab), plan_digest(lab.run_dir))
@@ -167,14 +182,21 @@ def usable(lab: Lab, name: str) -> Manifest:
 
 
 def fill_run(lab: Lab, place: Path) -> None:
-    """Make the run directory that of the snapshot at `place`."""
+    """Make the run directory that of the snapshot at `place`.
+
+    Files that are not in the snapshot are removed. ISOs are hard links. Raises `SnapshotError` and `OSError`.
+    """
     tree.replicate(
         place / "run", lab.run_dir, linked=lambda path: path.endswith(".iso"), modes=manifest.read_modes(place, "run")
     )
 
 
 def fill_state(lab: Lab, place: Path, saved: Manifest) -> None:
-    """Make the state directory that of the snapshot at `place`, with empty overlays on the layers of its disks."""
+    """Make the state directory that of the snapshot at `place`, with empty overlays on the layers of its disks.
+
+    saved: its manifest, with the disks. What belongs to the sandbox's processes stays. Raises `SnapshotError` and
+    `OSError`.
+    """
     tree.replicate(
         place / "state",
         lab.state_dir,
@@ -188,7 +210,10 @@ def fill_state(lab: Lab, place: Path, saved: Manifest) -> None:
 
 
 def start(lab: Lab, saved: Manifest, memory: Path, found: owner.Owner, note: Note) -> None:
-    """Start the sandbox with its networks and services, and load and resume the saved machines from the directory `memory`."""
+    """Start the sandbox with its networks and services, and load and resume the saved machines from the directory `memory`.
+
+    found: the owner; note: see `Note`. Raises `LabError` if networks or services do not start within `START_SECONDS`.
+    """
     gateways = [subnet["gateway"] for subnet in lab.plan["networks"][0]["subnets"]]
     namespaces.ensure(
         lab.who,
@@ -216,13 +241,20 @@ def start(lab: Lab, saved: Manifest, memory: Path, found: owner.Owner, note: Not
 
 
 def existing(state_dir: Path) -> list[Manifest]:
-    """Return the snapshots of a cluster, the oldest first, after removing what a killed save left."""
+    """Return the snapshots of a cluster, the oldest first, after removing what a killed save left.
+
+    Raises `SnapshotError` for a damaged one. `files.sweep` removes only what no running save holds a lock on.
+    """
     files.sweep(state_dir / DIRECTORY)
     return sorted((manifest.read(state_dir, name) for name in manifest.names(state_dir)), key=lambda one: one.taken)
 
 
 def delete(lab: Lab, name: str) -> None:
-    """Delete snapshot `name`; labs that were restored from it are not affected."""
+    """Delete snapshot `name`; labs that were restored from it are not affected.
+
+    Raises `SnapshotError` if there is none, and `OwnerError` for a lab of another. A snapshot with a damaged manifest
+    can be deleted, too.
+    """
     lab.check()
     path = manifest.place(lab.state_dir, name)
     if not path.is_dir():
@@ -233,7 +265,10 @@ def delete(lab: Lab, name: str) -> None:
 
 
 def plan_digest(run_dir: Path) -> str:
-    """Return the SHA-256 of the plan in a run directory."""
+    """Return the SHA-256 of the plan in a run directory.
+
+    It is of the bytes of `plan.yaml`, in hexadecimal. Raises `OSError` without a plan.
+    """
     return hashlib.sha256((run_dir / rundir.PLAN).read_bytes()).hexdigest()
 
 
@@ -321,7 +356,10 @@ def _finish(process: subprocess.Popen[bytes], what: str) -> None:
 
 
 def sizes(lab: Lab, found: Sequence[Manifest]) -> dict[str, int]:
-    """Return the bytes on disk of each snapshot's memory and disks; layers that several share count for each."""
+    """Return the bytes on disk of each snapshot's memory and disks; layers that several share count for each.
+
+    found: as of `existing`. Keys are the names of snapshots; sparse files count with the blocks that they use.
+    """
     return {one.name: _size(manifest.place(lab.state_dir, one.name)) for one in found}
 
 

@@ -15,13 +15,16 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..documents import load_json
 from ..libvirt.connection import lookup
 from ..libvirt.domain import METADATA
 from ..libvirt.xmldiff import NAMESPACES
 from .manifest import OFF, PAUSED, RUNNING, Machine, SavedDisk, SnapshotError
+
+if TYPE_CHECKING:
+    import libvirt
 
 LAYER = "layer-"
 # libvirt's constants, of virDomainSaveRestoreFlags, virDomainState and virDomainXMLFlags.
@@ -33,12 +36,18 @@ _ELEMENT, _LIVE, _CONFIG = 2, 1, 2
 
 
 def uri(pid: int) -> str:
-    """Return the URI of the libvirt in the sandbox with first process `pid`, as root outside of it."""
+    """Return the URI of the libvirt in the sandbox with first process `pid`, as root outside of it.
+
+    The socket is reached through the root directory of that process, so it works without entering the namespaces.
+    """
     return f"qemu+unix:///system?socket=/proc/{pid}/root/run/libvirt/libvirt-sock"
 
 
-def states(connection: Any, domains: Sequence[str]) -> dict[str, str]:
-    """Return the state of each domain. Raises `SnapshotError` for one that is missing or in a state that cannot be saved."""
+def states(connection: libvirt.virConnect, domains: Sequence[str]) -> dict[str, str]:
+    """Return the state of each domain. Raises `SnapshotError` for one that is missing or in a state that cannot be saved.
+
+    connection: of libvirt. The states are `running`, `paused` and `shut off`, as in the manifest.
+    """
     found = {}
     for name in domains:
         domain = lookup(connection, "lookupByName", name)
@@ -53,7 +62,7 @@ def states(connection: Any, domains: Sequence[str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def standing_still(
-    connection: Any, before: Mapping[str, str], socket: str, memory: Path, stage: Path
+    connection: libvirt.virConnect, before: Mapping[str, str], socket: str, memory: Path, stage: Path
 ) -> Iterator[None]:
     """Pause all running domains, and let them continue at the end, also those whose memory was saved to `memory` meanwhile.
 
@@ -89,8 +98,12 @@ def standing_still(
             watcher.communicate(b"done\n")
 
 
-def save(connection: Any, before: Mapping[str, str], pool: Path, memory: Path) -> tuple[Machine, ...]:
-    """Save the memory of machines into the directory `memory`, which ends their QEMU, and make their disks layers in `pool`."""
+def save(connection: libvirt.virConnect, before: Mapping[str, str], pool: Path, memory: Path) -> tuple[Machine, ...]:
+    """Save the memory of machines into the directory `memory`, which ends their QEMU, and make their disks layers in `pool`.
+
+    before: domain -> state, as of `states`. Up to four at once. Raises `SnapshotError` for a disk that is not a volume
+    of the pool.
+    """
 
     def one(name: str) -> Machine:
         domain = connection.lookupByName(name)
@@ -104,25 +117,35 @@ def save(connection: Any, before: Mapping[str, str], pool: Path, memory: Path) -
         return tuple(executor.map(one, before))
 
 
-def load(connection: Any, machines: Sequence[Machine], memory: Path) -> None:
-    """Load the memory of machines from the directory `memory`; they stay paused."""
+def load(connection: libvirt.virConnect, machines: Sequence[Machine], memory: Path) -> None:
+    """Load the memory of machines from the directory `memory`; they stay paused.
+
+    The files are those that `save` wrote, named as the domains. Machines that were off are left out. libvirt's errors
+    are raised.
+    """
     _load(connection, [memory / machine.domain for machine in machines if machine.state != OFF])
 
 
-def _load(connection: Any, files: Sequence[Path]) -> None:
+def _load(connection: libvirt.virConnect, files: Sequence[Path]) -> None:
     with ThreadPoolExecutor(4) as executor:
         list(executor.map(lambda path: connection.restoreFlags(str(path), None, _SAVE_PAUSED), files))
 
 
-def resume(connection: Any, machines: Sequence[Machine]) -> None:
-    """Resume those machines that ran, together."""
+def resume(connection: libvirt.virConnect, machines: Sequence[Machine]) -> None:
+    """Resume those machines that ran, together.
+
+    Those that were paused when they were saved stay paused.
+    """
     for machine in machines:
         if machine.state == RUNNING:
             connection.lookupByName(machine.domain).resume()
 
 
-def rename(connection: Any, machines: Sequence[Machine], cluster: str) -> None:
-    """Note in the definitions of loaded machines that they belong to `cluster`, as `domain.render` does."""
+def rename(connection: libvirt.virConnect, machines: Sequence[Machine], cluster: str) -> None:
+    """Note in the definitions of loaded machines that they belong to `cluster`, as `domain.render` does.
+
+    The metadata is that of the running machine and, in any case, of its persistent definition.
+    """
     uri = METADATA[1:].partition("}")[0]
     for machine in machines:
         domain = connection.lookupByName(machine.domain)
@@ -133,7 +156,11 @@ def rename(connection: Any, machines: Sequence[Machine], cluster: str) -> None:
 
 
 def overlay(pool: Path, disk: SavedDisk) -> None:
-    """Make the volume of a disk an empty overlay on its layer."""
+    """Make the volume of a disk an empty overlay on its layer.
+
+    pool: directory with both files; the volume is replaced in one step. Raises `SnapshotError` with the error of
+    qemu-img.
+    """
     volume, layer = pool / disk.volume, pool / disk.layer
     new = pool / f".{disk.volume}.new"
     new.unlink(missing_ok=True)
@@ -170,7 +197,7 @@ def _layer(pool: Path, volume: str) -> SavedDisk:
     return disk
 
 
-def _without_chains(domain: Any) -> str:
+def _without_chains(domain: libvirt.virDomain) -> str:
     """Return the definition of a running domain, for the file with its memory, without the layers of its disks.
 
     With them libvirt would open a disk as it was, without the layer that it has from now on.
@@ -189,7 +216,7 @@ def _size(path: Path) -> int:
     return int(load_json(done.stdout, name=path.name)["virtual-size"])
 
 
-def _volumes(domain: Any) -> list[str]:
+def _volumes(domain: libvirt.virDomain) -> list[str]:
     """Return the volume of each disk of a domain. Raises `SnapshotError` for a disk that is not a volume."""
     found = []
     for disk in ET.fromstring(domain.XMLDesc(_INACTIVE)).findall("devices/disk"):

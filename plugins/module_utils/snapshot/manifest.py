@@ -45,7 +45,10 @@ class Host:
 
 @dataclass(frozen=True)
 class SavedDisk:
-    """A disk: the name of its volume, the layer with its content, and its size in bytes."""
+    """A disk: the name of its volume, the layer with its content, and its size in bytes.
+
+    Both are names of files in the pool's directory; the size is the virtual one.
+    """
 
     volume: str
     layer: str
@@ -80,7 +83,10 @@ class Manifest:
 
 
 def place(state_dir: Path, name: str) -> Path:
-    """Return the directory of snapshot `name`. Raises `SnapshotError` for a name that is not valid."""
+    """Return the directory of snapshot `name`. Raises `SnapshotError` for a name that is not valid.
+
+    It is `snapshots/NAME` in the state directory, and need not exist. Names are those of `NAME`.
+    """
     if not NAME.fullmatch(name):
         raise SnapshotError(
             f"snapshot name {name!r} is not valid: use lower case letters, digits, '.' and '-', at most 63 characters"
@@ -102,14 +108,20 @@ def read(state_dir: Path, name: str) -> Manifest:
 
 
 def names(state_dir: Path) -> list[str]:
-    """Return the names of a cluster's snapshots."""
+    """Return the names of a cluster's snapshots.
+
+    They are sorted. A directory without its manifest is not a snapshot: its save, or its deletion, was killed.
+    """
     directory = state_dir / DIRECTORY
     found = directory.iterdir() if directory.is_dir() else ()
     return sorted(path.name for path in found if NAME.fullmatch(path.name) and (path / FILE).is_file())
 
 
 def parse(data: bytes, path: Path) -> Manifest:
-    """Return the manifest in `data`, the content of `path`. Raises `SnapshotError`."""
+    """Return the manifest in `data`, the content of `path`. Raises `SnapshotError`.
+
+    path: for messages. Every field is checked for its type, and names of machines and disks for being plain file names.
+    """
     try:
         found = load_json(data, name=str(path))
         if isinstance(found, dict) and found.get("format") not in (None, FORMAT):
@@ -137,12 +149,18 @@ def write(directory: Path, manifest: Manifest) -> None:
 
 
 def write_modes(directory: Path, trees: Mapping[str, Mapping[str, int]]) -> None:
-    """Write the modes that files and directories of each tree had, because a snapshot is private."""
+    """Write the modes that files and directories of each tree had, because a snapshot is private.
+
+    trees: `state` and `run`, each a mapping of relative path to permission bits.
+    """
     write_atomic(directory / MODES, json.dumps(trees) + "\n", 0o600)
 
 
 def read_modes(directory: Path, tree: str) -> dict[str, int]:
-    """Return the modes of a tree. Raises `SnapshotError`."""
+    """Return the modes of a tree. Raises `SnapshotError`.
+
+    tree: `state` or `run`. The result is relative path -> permission bits (at most 0777).
+    """
     path = directory / MODES
     try:
         found = load_json(read_file(path), name=str(path))[tree]
@@ -154,7 +172,10 @@ def read_modes(directory: Path, tree: str) -> dict[str, int]:
 
 
 def refuse_other(manifest: Manifest, here: Host, plan: str) -> None:
-    """Raise `SnapshotError` with every difference between where the snapshot was taken and here."""
+    """Raise `SnapshotError` with every difference between where the snapshot was taken and here.
+
+    here: this host; plan: SHA-256 of the plan of the run directory, in hexadecimal.
+    """
     pairs = [
         ("QEMU", manifest.host.qemu, here.qemu),
         ("accelerator", manifest.host.accelerator, here.accelerator),

@@ -49,7 +49,10 @@ class Moments:
             self._thread.join()
 
     def installed(self) -> None:
-        """Save the snapshot `installed`, if the plan asks for it."""
+        """Save the snapshot `installed`, if the plan asks for it.
+
+        A failure is in `failures` and a warning; the installation itself has succeeded. An existing snapshot is kept.
+        """
         if self._wanted("installed"):
             self._save("installed")
 

@@ -24,7 +24,10 @@ FILE = "state.json"
 
 
 class Item(TypedDict):
-    """One created object: `kind` (sandbox, network, domain, ...), its `name`, and its inventory `host`."""
+    """One created object: `kind` (sandbox, network, domain, ...), its `name`, and its inventory `host`.
+
+    `kind` decides how `destroy` removes it (`sandbox.remove`); `host` is the inventory host that it was created on.
+    """
 
     kind: str
     name: str
@@ -32,7 +35,10 @@ class Item(TypedDict):
 
 
 class Stage(TypedDict):
-    """Start, end and result of a stage: `ok` or `failed`; null while it runs."""
+    """Start, end and result of a stage: `ok` or `failed`; null while it runs.
+
+    `start` and `end` are ISO 8601 in UTC, to the second. A stage that was killed stays without end and result.
+    """
 
     start: str
     end: str | None
@@ -40,7 +46,11 @@ class Stage(TypedDict):
 
 
 class State(TypedDict):
-    """Content of `state.json`: the owner, what was created, and the stages that ran."""
+    """Content of `state.json`: the owner, what was created, and the stages that ran.
+
+    `owner` is the record of `owner.Owner` as plain data, None before `prepare`; `stages` has the last run of each stage
+    by its name.
+    """
 
     owner: dict[str, Any] | None
     created: list[Item]
@@ -48,11 +58,18 @@ class State(TypedDict):
 
 
 class StateError(ValueError):
-    """`state.json` cannot be read."""
+    """`state.json` cannot be read.
+
+    The message names the file, what is wrong in it, and the remedy: restore it, or remove the cluster by its mark.
+    """
 
 
 def load(run_dir: Path) -> State:
-    """Return the state of the run in `run_dir`; an empty one when nothing was created yet."""
+    """Return the state of the run in `run_dir`; an empty one when nothing was created yet.
+
+    Raises `StateError` for a file of another form, and `OSError` for one that cannot be read. No lock is taken: writers
+    replace the file.
+    """
     path = run_dir / FILE
     try:
         data = load_json(path.read_bytes(), name=str(path))
@@ -72,8 +89,12 @@ def load(run_dir: Path) -> State:
         ) from error
 
 
-def record(run_dir: Path, items: Iterable[Item], owner: Mapping[str, Any] | None = None) -> list[Item]:
-    """Add those of `items` that are not listed yet, and return them; note the `owner`, if one is given."""
+def record(run_dir: Path, items: Iterable[Item], owner: Mapping[str, object] | None = None) -> list[Item]:
+    """Add those of `items` that are not listed yet, and return them; note the `owner`, if one is given.
+
+    Call it before the objects are created, so that a killed run leaves nothing unrecorded. Raises `StateError` and
+    `OSError` as `load`.
+    """
     with _changing(run_dir) as state:
         new = [item for item in items if item not in state["created"]]
         state["created"].extend(new)
@@ -83,13 +104,19 @@ def record(run_dir: Path, items: Iterable[Item], owner: Mapping[str, Any] | None
 
 
 def begin(run_dir: Path, stage: str) -> None:
-    """Record the start of `stage`."""
+    """Record the start of `stage`.
+
+    The results of its former run are replaced. Raises `StateError` and `OSError` as `load`.
+    """
     with _changing(run_dir) as state:
         state["stages"][stage] = {"start": _now(), "end": None, "result": None}
 
 
 def finish(run_dir: Path, stage: str, *, failed: bool) -> None:
-    """Record the end of `stage`."""
+    """Record the end of `stage`.
+
+    A stage without a recorded start gets the present time as its start. Raises `StateError` and `OSError` as `load`.
+    """
     with _changing(run_dir) as state:
         start = state["stages"][stage]["start"] if stage in state["stages"] else _now()
         state["stages"][stage] = {"start": start, "end": _now(), "result": "failed" if failed else "ok"}
@@ -107,7 +134,11 @@ def _now() -> str:
 
 
 def write_atomic(path: Path, content: str | bytes, mode: int = 0o644) -> bool:
-    """Write `content` to `path` atomically; return whether anything changed."""
+    """Write `content` to `path` atomically; return whether anything changed.
+
+    mode: of the new file; one with the same content but another mode is replaced, too. Missing parents are made. Raises
+    `OSError`; then the old file is still there.
+    """
     data = content.encode() if isinstance(content, str) else content
     if path.exists() and path.read_bytes() == data and path.stat().st_mode & 0o777 == mode:
         return False

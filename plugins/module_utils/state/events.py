@@ -51,7 +51,10 @@ class _Always(TypedDict):
 
 
 class More(TypedDict, total=False):
-    """Fields that only some kinds of events have."""
+    """Fields that only some kinds of events have.
+
+    They are present only where their kind has them: read with `get`. The JSON schema is docs/events.schema.json.
+    """
 
     host: str
     """Host of a validation; empty for those of the cluster."""
@@ -70,7 +73,10 @@ class Event(_Always, More):
 
 
 class Found(NamedTuple):
-    """Events in the order of the file; damaged: lines that are not events; cut: bytes at the start that were left out."""
+    """Events in the order of the file; damaged: lines that are not events; cut: bytes at the start that were left out.
+
+    An event has all fields of `Event` that are always there, with valid types and a readable time.
+    """
 
     events: list[Event]
     damaged: int = 0
@@ -87,7 +93,11 @@ def event(
     at: float | None = None,
     **more: Unpack[More],
 ) -> Event:
-    """Return an event of now, or of `at` (seconds since the epoch)."""
+    """Return an event of now, or of `at` (seconds since the epoch).
+
+    kind, state, level: see `Event`; subject: the name of what it is about; more: fields of `More`. The time has
+    milliseconds.
+    """
     when = datetime.datetime.now(datetime.UTC) if at is None else datetime.datetime.fromtimestamp(at, datetime.UTC)
     stamp = when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     always: _Always = {"time": stamp, "kind": kind, "level": level, "subject": subject, "state": state, "text": text}
@@ -95,19 +105,28 @@ def event(
 
 
 def level_of(name: str) -> Level:
-    """Return the level of an event for a level of a log or of the service."""
+    """Return the level of an event for a level of a log or of the service.
+
+    Unknown names, such as `notice`, are `info`; `fatal` and `critical` are errors, `trace` is `debug`.
+    """
     levels: dict[str, Level] = {"trace": "debug", "debug": "debug", "warning": "warning", "error": "error", "fatal": "error", "critical": "error"}  # fmt: skip
     return levels.get(name, "info")
 
 
 class EventLog:
-    """Appends events to the file `path` (None: to no file); secrets: literals that are hidden, in addition to what looks like a secret."""
+    """Appends events to the file `path` (None: to no file); secrets: literals that are hidden, in addition to what looks like a secret.
+
+    The file and its folder are made with the first event, with mode 0600. Several processes may write at once.
+    """
 
     def __init__(self, path: Path | None, secrets: Iterable[str] = ()) -> None:
         self.path, self._redactor = path, Redactor(secrets)
 
     def write(self, events: Sequence[Event]) -> list[Event]:
-        """Append events, and return them without secrets, as they were written. Raises `OSError`; then none of them is in the file."""
+        """Append events, and return them without secrets, as they were written. Raises `OSError`; then none of them is in the file.
+
+        Their texts are cut to `MAX_TEXT` printable characters, also without a file.
+        """
         clean = [self._clean(one) for one in events]
         if clean and self.path:
             lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in clean)
@@ -125,7 +144,10 @@ class EventLog:
 
 
 def printable(text: str) -> str:
-    """Return a text of others in printable characters and line breaks, of at most `MAX_TEXT` characters."""
+    """Return a text of others in printable characters and line breaks, of at most `MAX_TEXT` characters.
+
+    Other characters become spaces; a text that is cut ends with the number of characters that are missing.
+    """
     cut = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} [{len(text) - MAX_TEXT} characters cut]"
     if cut.isprintable():
         return cut
@@ -133,7 +155,11 @@ def printable(text: str) -> str:
 
 
 def read(path: Path) -> Found:
-    """Return the events of a file; none if it does not exist. Lines that are not events are counted and left out."""
+    """Return the events of a file; none if it does not exist. Lines that are not events are counted and left out.
+
+    At most the last `MAX_BYTES` are read. A line that a writer has not completed yet counts as damaged. Raises
+    `OSError`.
+    """
     try:
         with path.open("rb") as stream:
             cut = max(0, os.fstat(stream.fileno()).st_size - MAX_BYTES)
@@ -167,7 +193,10 @@ def _is_event(value: object) -> bool:
 
 
 def moment(stamp: str) -> int | None:
-    """Return a time stamp (ISO 8601) in milliseconds since the epoch; None for anything else."""
+    """Return a time stamp (ISO 8601) in milliseconds since the epoch; None for anything else.
+
+    A time stamp without an offset is UTC.
+    """
     try:
         when = datetime.datetime.fromisoformat(stamp)
         return int((when if when.tzinfo else when.replace(tzinfo=datetime.UTC)).timestamp() * 1000)

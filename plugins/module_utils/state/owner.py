@@ -29,7 +29,10 @@ _NAMESPACE = uuid.UUID("0f3bd9f6-1f0e-5c55-9d10-7b4de4a3a6f0")
 
 
 class OwnerError(ValueError):
-    """A cluster or a directory that the caller does not own."""
+    """A cluster or a directory that the caller does not own.
+
+    The message names the directory and its owner, and what to do: another name or directory, or `--adopt`.
+    """
 
 
 @dataclass(frozen=True)
@@ -64,18 +67,28 @@ class Caller:
     remote: bool = False
 
     def fact(self) -> dict[str, Any]:
-        """Return it as plain data, for `from_fact`."""
+        """Return it as plain data, for `from_fact`.
+
+        The roles pass it between hosts as the Ansible fact `agentlab_owner`.
+        """
         return asdict(self)
 
     def owns(self, found: Owner) -> bool:
-        """Return whether `found` is this caller: the same user, from the same run directory."""
+        """Return whether `found` is this caller: the same user, from the same run directory.
+
+        found: of a state directory. With a remote hypervisor the host of the run directory counts, too, since paths and
+        uids repeat there.
+        """
         mine = self.owner
         here = not self.remote or found.host == mine.host
         return here and (found.cluster, found.run_dir, found.uid) == (mine.cluster, mine.run_dir, mine.uid)
 
 
-def from_fact(data: Mapping[str, Any]) -> Caller:
-    """Return the caller that `Caller.fact` gave. Raises `OwnerError` for anything else."""
+def from_fact(data: Mapping[str, object]) -> Caller:
+    """Return the caller that `Caller.fact` gave. Raises `OwnerError` for anything else.
+
+    data: `owner` with exactly the fields of `Owner`; `adopt` and `remote` are optional.
+    """
     try:
         return Caller(_owner(data["owner"]), adopt=bool(data.get("adopt")), remote=bool(data.get("remote")))
     except (KeyError, TypeError, ValueError) as error:
@@ -100,7 +113,11 @@ def of_cluster(given: Mapping[str, Any], *, check: bool) -> Owner:
 
 
 def caller(plan: Mapping[str, Any], run_dir: Path, *, adopt: bool = False) -> Caller:
-    """Return the caller for the cluster of `plan`. With sudo it is the user behind it."""
+    """Return the caller for the cluster of `plan`. With sudo it is the user behind it.
+
+    run_dir: need not exist; its `state.json` gives the mark, empty without one; adopt: see `Caller`. Raises
+    `state.StateError` for a damaged `state.json`.
+    """
     uid = os.getuid()
     if uid == 0 and os.environ.get("SUDO_UID", "").isdecimal():
         uid = int(os.environ["SUDO_UID"])
@@ -121,7 +138,11 @@ def caller(plan: Mapping[str, Any], run_dir: Path, *, adopt: bool = False) -> Ca
 
 
 def read(state_dir: Path) -> Owner | None:
-    """Return the owner of `state_dir`, or None when it has none. Raises `OwnerError` for a file that cannot be read."""
+    """Return the owner of `state_dir`, or None when it has none. Raises `OwnerError` for a file that cannot be read.
+
+    state_dir: on this host. None is also the answer for a directory that does not exist. Raises `OSError` for a file
+    without permission.
+    """
     path = state_dir / FILE
     try:
         return parse(read_file(path), path)
@@ -130,7 +151,10 @@ def read(state_dir: Path) -> Owner | None:
 
 
 def parse(data: bytes, path: Path) -> Owner:
-    """Return the owner that `data`, the text of `path`, names. Raises `OwnerError` for anything else."""
+    """Return the owner that `data`, the text of `path`, names. Raises `OwnerError` for anything else.
+
+    It must be a JSON object with exactly the fields of `Owner`, each of its type; path: for the message only.
+    """
     try:
         return _owner(load_json(data, name=str(path)))
     except (KeyError, TypeError, ValueError) as error:
@@ -157,7 +181,10 @@ def verify(state_dir: Path, who: Caller) -> Owner | None:
 
 
 def check(found: Owner, state_dir: Path, who: Caller) -> None:
-    """Raise `OwnerError` as `verify`, for the owner that was found in `state_dir`."""
+    """Raise `OwnerError` as `verify`, for the owner that was found in `state_dir`.
+
+    Nothing happens when `who` owns it, or has `adopt`. The message names both owners and the remedy.
+    """
     if who.adopt or who.owns(found):
         return
     cluster = found.cluster
@@ -168,7 +195,10 @@ def check(found: Owner, state_dir: Path, who: Caller) -> None:
 
 
 def refuse_foreign(state_dir: Path) -> None:
-    """Raise `OwnerError` for a directory with files that agentlab did not make."""
+    """Raise `OwnerError` for a directory with files that agentlab did not make.
+
+    state_dir: may be missing or empty; it may also have the marker. Symbolic links and files in its place are refused.
+    """
     if state_dir.is_symlink() or (state_dir.exists() and not state_dir.is_dir()):
         raise OwnerError(
             f"{state_dir} is not a directory: choose another directory (hypervisor.state_dir) or cluster name"
@@ -221,7 +251,11 @@ def marked(state_dir: Path, who: Caller) -> Owner | None:
 
 
 def remove(state_dir: Path, found: Owner) -> None:
-    """Remove everything in `state_dir`, its marker last, then itself unless it existed before."""
+    """Remove everything in `state_dir`, its marker last, then itself unless it existed before.
+
+    found: its owner, written again if the marker is lost, so that a removal that is killed can be repeated. Raises
+    `OSError`.
+    """
     _clear(_beside(state_dir))
     if not state_dir.is_dir():
         return
@@ -239,12 +273,19 @@ def remove(state_dir: Path, found: Owner) -> None:
 
 
 def leftover(state_dir: Path) -> bool:
-    """Return whether a killed run left `state_dir` partly created or removed."""
+    """Return whether a killed run left `state_dir` partly created or removed.
+
+    That is the temporary directory `.NAME.agentlab` next to it, which `claim` and `remove` take away when they are
+    repeated.
+    """
     return _beside(state_dir).is_dir()
 
 
 def identity(mark: str, kind: str, name: str) -> str:
-    """Return the UUID of `name`, a network or a pool of the cluster with `mark`: it distinguishes ours from others with the same name."""
+    """Return the UUID of `name`, a network or a pool of the cluster with `mark`: it distinguishes ours from others with the same name.
+
+    It is uuid5 of `MARK/KIND/NAME`, so it is the same at each call. mark: of `owner.json`; kind: such as `network`.
+    """
     return str(uuid.uuid5(_NAMESPACE, f"{mark}/{kind}/{name}"))
 
 
@@ -276,7 +317,7 @@ def _write(directory: Path, owner: Owner) -> None:
     write_atomic(directory / FILE, json.dumps(asdict(owner), indent=1) + "\n")
 
 
-def _owner(data: Any) -> Owner:
+def _owner(data: object) -> Owner:
     names = {field.name for field in fields(Owner)}
     if not isinstance(data, dict) or set(data) != names:
         raise TypeError(f"expected a mapping of {', '.join(sorted(names))}")

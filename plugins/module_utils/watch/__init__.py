@@ -10,7 +10,10 @@ from ..errors import FatalError
 
 
 class Message(NamedTuple):
-    """One line for users; level is a logging level's name in lower case."""
+    """One line for users; level is a logging level's name in lower case.
+
+    Levels: debug, info, warning, error. The text has no line breaks and no time.
+    """
 
     level: str
     text: str
@@ -70,7 +73,11 @@ class Stall:
         self.known: dict[str, float] = {}
 
     def check(self, facts: AbstractSet[Hashable], causes: Sequence[Cause] = ()) -> None:
-        """facts: the current state; a fact that was never seen before is progress."""
+        """facts: the current state; a fact that was never seen before is progress.
+
+        causes: those known now; a cause counts from when it was first given without interruption, and not before the
+        last progress. Raises `FatalError` with the cause's text, or with the minutes without progress.
+        """
         now = self.clock.time()
         if not facts <= self.seen:
             self.seen |= facts

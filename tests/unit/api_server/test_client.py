@@ -13,7 +13,7 @@ import yaml
 from ansible_collections.agentlab.ocp.payload.api_server import auth
 from ansible_collections.agentlab.ocp.payload.api_server.client import __main__ as client
 from ansible_collections.agentlab.ocp.payload.api_server.client import hints, hosts, register
-from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import self_signed
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm.support import self_signed
 
 from .lab import ENV, PULL_SECRET, SSH_KEY, VERSION, Agent, Lab
 

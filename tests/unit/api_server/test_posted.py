@@ -12,8 +12,8 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import config, images, refusals, settings
+from ansible_collections.agentlab.ocp.payload.api_server.document import tracked
 from ansible_collections.agentlab.ocp.payload.api_server.errors import ApiError
-from ansible_collections.agentlab.ocp.payload.api_server.store import tracked
 
 from .lab import SSH_KEY, V2, Agent, Lab
 

@@ -72,7 +72,7 @@ def test_a_job_with_real_programs_takes_them_from_variables(
 
 
 def test_wrong_jobs_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"jobs\.yml: no job 'nope'; there are: e2e-agent-5control-image, "):
+    with pytest.raises(ValueError, match=r"jobs\.yml: no job 'nope'; there are: e2e-agent-4control-ipv4, "):
         jobs.load("nope", TABLE)
     table = tmp_path / "jobs.yml"
     table.write_text("jobs: {a: {profile: sno_ipv4, stages: [prepar]}, b: {profil: x}}\n")

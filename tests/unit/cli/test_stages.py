@@ -84,3 +84,30 @@ failed after T
     )
     wanted = {"stage": "Second stage", "task": "Break", "host": "localhost", "message": "the whole\nmessage"}
     assert json.loads(failure.read_text()) == wanted
+
+
+LEAKS = """
+- name: Stage
+  hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: Ignored
+      ansible.builtin.fail:
+        msg: "cannot log in with password=hunter2-ignored"
+      ignore_errors: true
+    - name: Items
+      ansible.builtin.fail:
+        msg: "refused, Authorization: Bearer hunter2-{{ item }}"
+      loop: [one, two]
+"""
+
+
+def test_no_failure_shows_a_secret(tmp_path: Path) -> None:
+    """Messages of ignored tasks and of items are others' texts, as is what the report of the failure has of them."""
+    playbook, failure = tmp_path / "play.yml", tmp_path / "failure.json"
+    playbook.write_text(LEAKS)
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "AGENTLAB_FAILURE": str(failure)}
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", str(playbook)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert "cannot log in" in done.stdout and "refused" in done.stdout
+    assert "hunter2" not in done.stdout + done.stderr + failure.read_text()

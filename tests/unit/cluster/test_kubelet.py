@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 import time
@@ -211,6 +212,42 @@ def test_a_container_that_recovers_is_fine(kube: Kube, tmp_path: Path, podman: C
     podman('made; [ "$1" -gt 1 ] || exit 1')
     status = run_pod(kube, tmp_path, lambda status: status["phase"] == "Succeeded")
     assert status["containerStatuses"][0]["restartCount"] == 1
+
+
+def test_another_image_restarts_the_container(
+    node: Callable[..., kubelet.Kubelet],
+    kube: Kube,
+    tmp_path: Path,
+    podman: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As with the kubelet, the image is the one field of a container that may change. The first container runs until then."""
+    podman('made; [ "$1" -gt 1 ] || exec sleep 20')
+    program = tmp_path / "bin/podman"
+    remove = f"[ $1 = rm ] && kill $(cat {tmp_path}/k8s_{POD['metadata']['name']}.pid)\n"
+    program.write_text(program.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\necho $* >> {tmp_path}/calls\n{remove}"))
+    monkeypatch.setattr(kubelet, "interface_for", lambda __: ("eth0", ["192.168.111.20"]))
+    member = node()
+    path = f"/api/v1/namespaces/assisted-installer/pods/{POD['metadata']['name']}"
+    kube.create("/api/v1/namespaces/assisted-installer/pods", POD)
+    member._pod_event("ADDED", POD)
+    end = time.monotonic() + 20
+
+    def until(phase: str) -> None:
+        while not any(status["phase"] == phase for status in kube.seen):
+            assert time.monotonic() < end, kube.seen
+            time.sleep(0.05)
+
+    until("Running")
+    changed = copy.deepcopy(kube.objects[path])
+    member._pod_event("MODIFIED", copy.deepcopy(changed))
+    assert not any(status["phase"] == "Succeeded" for status in kube.seen)
+    changed["spec"]["containers"][0]["image"] = "registry/controller@sha256:new"
+    member._pod_event("MODIFIED", changed)
+    until("Succeeded")
+    runs = [line for line in (tmp_path / "calls").read_text().splitlines() if line.startswith("run")]
+    assert ["registry/controller@sha256:new" in line for line in runs] == [False, True]
+    assert kube.seen[-1]["containerStatuses"][0]["restartCount"] == 1
 
 
 def test_an_image_that_cannot_be_pulled(kube: Kube, tmp_path: Path, podman: Callable[[str], None]) -> None:

@@ -25,12 +25,36 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.ignition import confi
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import (
     agent_config,
     install_config,
-    manifests,
     mirrors,
     network,
     validation,
 )  # fmt: skip
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.manifests.agent_cluster_install import (
+    agent_cluster_install,
+    check_agent_cluster_install,
+    load_agent_cluster_install,
+)
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.manifests.cluster import (
+    cluster_deployment,
+    cluster_image_set,
+    load_cluster_deployment,
+    load_cluster_image_set,
+)
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.manifests.infra_env import (
+    check_labels,
+    complete_infra_env,
+    dump_nmstate_configs,
+    infra_env,
+    load_infra_env,
+    load_nmstate_configs,
+    nmstate_configs,
+)
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.manifests.overrides import overrides_of
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.manifests.pull_secret import (
+    load_pull_secret,
+    pull_secret,
+)
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.yamlio import load_all
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, profile, rundir, stored
@@ -117,10 +141,10 @@ def _read_install_config(data: bytes) -> None:
         install_config.set_defaults(config, profile, "4.22.0")
         build: Any = SimpleNamespace(profile=profile, log=_LOG, release_facts={"error": "none"})
         validation.validate(config, build)
-        aci = manifests.agent_cluster_install(config, None, [], "4.22.0", profile)
-        manifests.check_agent_cluster_install(aci, profile)
-        manifests.infra_env(config, None, profile)
-        manifests.pull_secret(config, profile)
+        aci = agent_cluster_install(config, None, [], "4.22.0", profile)
+        check_agent_cluster_install(aci, profile)
+        infra_env(config, None, profile)
+        pull_secret(config, profile)
         mirrors.parse(mirrors.render(config.get("imageDigestSources") or [], blocked=True))
 
 
@@ -179,8 +203,8 @@ def _read_agent_config(data: bytes) -> None:
         agent_config.hosts_of(copy.deepcopy(config), None, RELEASES["4.14"], _LOG)
     hosts = agent_config.hosts_of(config, None, profile, _LOG)
     agent_config.check_host_counts(hosts, {"master": 3, "arbiter": 0, "worker": 2}, _LOG)
-    found = manifests.nmstate_configs(None, hosts, profile)
-    manifests.dump_nmstate_configs(found)
+    found = nmstate_configs(None, hosts, profile)
+    dump_nmstate_configs(found)
     network.static_files([doc["spec"] for doc in found])
     agent_config.rendezvous_ip(config, hosts, found)
 
@@ -190,11 +214,11 @@ def _documents() -> list[Any]:
     install_config._lookup = _quick_lookup
     install_config.set_defaults(config, profile, "4.22.0")
     nic = {"name": "eth0", "macAddress": "52:54:00:00:00:01"}
-    states = manifests.nmstate_configs(config, [{"networkConfig": _STATE, "interfaces": [nic]}], profile)
+    states = nmstate_configs(config, [{"networkConfig": _STATE, "interfaces": [nic]}], profile)
     return [
-        manifests.agent_cluster_install(config, None, [], "4.22.0", profile), manifests.infra_env(config, None, profile),
-        manifests.pull_secret(config, profile), manifests.cluster_image_set(config, "quay.io/a:b", "4.22.0", profile),
-        manifests.cluster_deployment(config, profile), *states,
+        agent_cluster_install(config, None, [], "4.22.0", profile), infra_env(config, None, profile),
+        pull_secret(config, profile), cluster_image_set(config, "quay.io/a:b", "4.22.0", profile),
+        cluster_deployment(config, profile), *states,
     ]  # fmt: skip
 
 
@@ -202,16 +226,14 @@ def _read_manifest(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     profile = RELEASES["4.22"]
     readers: list[Callable[[], Any]] = [
-        lambda: manifests.check_agent_cluster_install(
-            manifests.load_agent_cluster_install(text, profile, _LOG)[0], profile
-        ),
-        lambda: manifests.overrides_of(manifests.load_agent_cluster_install(text, profile, _LOG)[0]),
-        lambda: manifests.complete_infra_env(manifests.load_infra_env(text), profile),
-        lambda: manifests.load_pull_secret(text, RELEASES["4.20"]),
-        lambda: manifests.load_cluster_image_set(text, "quay.io/a:b"),
-        lambda: manifests.load_cluster_deployment(text),
-        lambda: manifests.check_labels({"spec": {}}, manifests.load_nmstate_configs(text)),
-        lambda: network.static_files([doc.get("spec", {}) for doc in manifests.load_nmstate_configs(text)]),
+        lambda: check_agent_cluster_install(load_agent_cluster_install(text, profile, _LOG)[0], profile),
+        lambda: overrides_of(load_agent_cluster_install(text, profile, _LOG)[0]),
+        lambda: complete_infra_env(load_infra_env(text), profile),
+        lambda: load_pull_secret(text, RELEASES["4.20"]),
+        lambda: load_cluster_image_set(text, "quay.io/a:b"),
+        lambda: load_cluster_deployment(text),
+        lambda: check_labels({"spec": {}}, load_nmstate_configs(text)),
+        lambda: network.static_files([doc.get("spec", {}) for doc in load_nmstate_configs(text)]),
         lambda: load_all(text, "openshift/x.yaml"),
     ]
     for read in readers:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import Config, files_of
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.live import add_files, add_units
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.ignition import CONFIG_IMAGE_PATHS
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.live_env import CONFIG_IMAGE_PATHS
 from ansible_collections.agentlab.ocp.plugins.module_utils.releases import LATEST
 
 LIVE = Path(__file__).resolve().parents[3] / "roles" / "agent_image" / "files" / "live"

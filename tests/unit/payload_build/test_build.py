@@ -117,6 +117,46 @@ def test_a_build_gets_what_it_does_not_bring(component: str, program: str, broug
         assert found.packages and base.PROGRAMS[layer], "what the layer is for is checked when it is built"
 
 
+@pytest.fixture
+def bottom(tmp_path: Path) -> build.Builder:
+    """A builder whose base layer is a file; its Python is not needed by what is built."""
+    made = builder(tmp_path / "cache")
+    folder = made.cache / "parts" / f"base-{made.keys['base'][:16]}"
+    folder.mkdir(parents=True)
+    layers.save(folder / "base", oci.write_layer(folder / "base.tar", {"bin/sh": oci.Node(b"sh")}))
+    return made
+
+
+def test_one_component_for_a_registry(bottom: build.Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is served by its digest, no tag changes, and the payload is not made."""
+    monkeypatch.setattr(code, "shared", lambda *__: {"usr/lib/agentlab/x.py": oci.Node(b"x")})
+    storage = tmp_path / "storage"
+    first = bottom.component(Component.ORCHESTRATOR, storage)
+    assert first == bottom.component(Component.ORCHESTRATOR, storage)
+    monkeypatch.setattr(code, "shared", lambda *__: {"usr/lib/agentlab/x.py": oci.Node(b"y")})
+    second = bottom.component(Component.ORCHESTRATOR, storage)
+    assert second != first
+    manifests = storage / "docker/registry/v2/repositories/lab/payload/_manifests"
+    digests = {path.name for path in (manifests / "revisions/sha256").iterdir()}
+    assert digests == {spec.rpartition(":")[2] for spec in (first, second)}
+    assert not (manifests / "tags").exists() and not (bottom.cache / "payload").exists()
+    assert [path.name for path in (bottom.cache / "parts").iterdir()] == [f"base-{bottom.keys['base'][:16]}"]
+
+
+def test_one_component_that_cannot_be_built(
+    bottom: build.Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*__: object) -> dict[str, oci.Node]:
+        raise BuildError("SyntaxError: invalid syntax (app.py, line 3)")
+
+    monkeypatch.setattr(code, "shared", fails)
+    with pytest.raises(BuildError, match=r"app\.py, line 3"):
+        bottom.component(Component.ORCHESTRATOR, tmp_path / "storage")
+    with pytest.raises(BuildError, match="contains the base ISO"):
+        bottom.component(Component.MACHINE_OS_IMAGES, tmp_path / "storage")
+    assert not (tmp_path / "storage").exists()
+
+
 def test_describe_a_directory_without_payload(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="has no payload"):
         build.describe(tmp_path)

@@ -125,7 +125,7 @@ def test_each_mode_has_its_ports(tmp_path: Path) -> None:
          "p.yml:1:17: bonds.bond0.mode is 'balance-rr': did you mean balance-xor? must be one of"),
         ("bonds: {team0: {mode: 802.3ad, nics: [eth0, eth1]}}\n",
          "p.yml:1:9: bonds.team0: must be the name of a bond: bond0, bond1, ..."),
-        ("bonds: {bond0: {nics: [eth0, eth1]}}\n", "bonds.bond0.mode: is missing: must be one of active-backup"),
+        ("bonds: {bond0: {nics: [eth0, eth1]}}\nnetwork: {interface: bond0}\n", "bonds.bond0.mode: is missing: must be one of active-backup"),
         (BOND, "p.yml:1:9: bonds.bond0: no network is on it; set `network.interface: bond0`"),
         ("bonds: {bond0: {mode: 802.3ad, nics: [eth0]}}\nnetwork: {interface: bond0}\n",
          "p.yml:1:32: bonds.bond0.nics is ['eth0']: must be at least two NICs, such as [eth0, eth1]"),

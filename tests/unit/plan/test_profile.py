@@ -175,6 +175,16 @@ def test_nothing_is_reported_that_only_follows(tmp_path: Path, wrong: str, hidde
     assert len(problems(tmp_path, text)) == 1
 
 
+def test_a_wrong_field_of_one_node_hides_nothing_of_others(tmp_path: Path) -> None:
+    """The node that is not there was reported when the field of the other one was right."""
+    text = "topology: ha\nnodes: {master-0: {memory_mib: lots}, worker-7: {nics: {eth9: {}}}}\n"
+    assert [line.partition(": ")[2].partition(":")[0] for line in problems(tmp_path, text)] == [
+        "nodes.master-0.memory_mib is 'lots'",
+        "nodes.worker-7",
+        "nodes.worker-7.nics.eth9",
+    ]
+
+
 def test_a_misspelled_word_hides_nothing(tmp_path: Path) -> None:
     text = """\
 topolgy: compct

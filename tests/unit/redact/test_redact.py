@@ -11,7 +11,8 @@ import tracemalloc
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import redact as module
-from ansible_collections.agentlab.ocp.plugins.module_utils.redact import HIDDEN, Redactor, redact, redact_stream
+from ansible_collections.agentlab.ocp.plugins.module_utils.redact import Redactor, redact, redact_stream
+from ansible_collections.agentlab.ocp.plugins.module_utils.redact_shapes import HIDDEN
 
 from .corpus import INNOCENT, JWT, KEY, SECRETS
 

@@ -43,6 +43,7 @@ class Fake:
         self.manifests: dict[str, bytes] = {}
         self.scheme, self.requests = scheme, list[str]()
         #: Answers a path in place of the registry; False: does not.
+        self.challenge = ""  # in place of the right one
         self.twist: Callable[[BaseHTTPRequestHandler], bool] = lambda _request: False
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"registry {scheme}")])
@@ -95,7 +96,7 @@ class Fake:
                 if self.scheme == "Basic"
                 else (f'Bearer realm="https://{self.place}/token",service="s"')
             )
-            self._send(request, 401, b"", {"WWW-Authenticate": challenge})
+            self._send(request, 401, b"", {"WWW-Authenticate": self.challenge or challenge})
             return
         if self.twist(request):
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import gzip
 import json
 import os
@@ -20,7 +21,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli import run_page
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import page
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.changes import WaitEvents
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.page import document, history, logs
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.page import document, history, leases, logs
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.page.server import Server
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog, event
 from ansible_collections.agentlab.ocp.tests.recorded import runs
@@ -109,7 +110,38 @@ def test_pulls_have_rows(tmp_path: Path) -> None:
     log = next(source for source in run["sources"] if source["name"] == "services registry")
     assert log["lines"][2]["text"] == error
     (tmp_path / "report/services/registry.log").write_bytes(b'msg="response completed" time="x"\n\xff' * 3)
-    assert not any(one["group"] == "services" for one in written(tmp_path)[0]["lanes"])
+    assert not any(one["name"].startswith("pulls") for one in written(tmp_path)[0]["lanes"])
+
+
+def test_leases_have_a_row(tmp_path: Path) -> None:
+    run, __ = written(runs.failed(tmp_path))
+    row = lane(run, "DHCP leases")
+    start = int((runs.START + 12) * 1000)
+    assert row["group"] == "services"
+    assert row["marks"] == [
+        {"at": start, "level": "info", "text": "master-0: 192.168.111.20 (utbm)"},
+        {"at": start + 1000, "level": "info", "text": "00:03:00:01:52:54:00:00:00:02: fd2e:6f44:5dd8::99 (utbm)"},
+        {"at": start + 2000, "level": "warning", "text": "DHCPDISCOVER(utbm) 52:54:00:00:00:03 no address available"},
+    ]
+    log = next(source for source in run["sources"] if source["name"] == "services dhcp")
+    assert log["lines"][0] == {
+        "at": start - 2000,
+        "level": "info",
+        "unit": "dnsmasq",
+        "text": "started, version 2.89 cachesize 150",
+    }
+    (tmp_path / "report/services/dhcp.log").write_bytes(b"Feb 30 25:00:00 dnsmasq-dhcp[1]: DHCPACK(a) 1 2\n\xff" * 3)
+    assert "DHCP leases" not in [one["name"] for one in written(tmp_path)[0]["lanes"]]
+
+
+def test_a_lease_at_the_turn_of_the_year() -> None:
+    """dnsmasq writes no year: a line of December that is read in January is of the year before."""
+    line = leases.parse(
+        "Dec 31 23:59:59 dnsmasq-dhcp[1]: DHCPACK(a) 192.168.111.20 52:54", datetime.datetime(2027, 1, 1, 0, 5)
+    )
+    assert line and datetime.datetime.fromtimestamp(line.at / 1000).year == 2026
+    assert leases.parse("Feb 29 10:00:00 dnsmasq-dhcp[1]: x", datetime.datetime(2028, 3, 1))
+    assert leases.parse("Feb 29 10:00:00 dnsmasq-dhcp[1]: x", datetime.datetime(2027, 3, 1)) is None
 
 
 def test_former_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -413,6 +445,6 @@ def test_a_port_that_is_taken(
 def test_the_list_of_lines_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With hundreds of logs each has fewer lines: here the last 100, and 100 around the first cause."""
     runs.failed(tmp_path, lines=300)
-    monkeypatch.setattr(document, "ALL_LINES", 600)
+    monkeypatch.setattr(document, "ALL_LINES", 700)
     run, __ = written(tmp_path)
     assert {len(one["lines"]) for one in run["sources"] if "journal" in one["name"]} == {200}

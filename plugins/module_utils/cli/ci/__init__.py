@@ -36,7 +36,12 @@ PROXY_SECONDS = 20.0
 
 
 def main(argv: list[str]) -> int:
-    """Run a job, or gather; the exit status of `run` is the class of the installation."""
+    """Run a job, or gather; the exit status of `run` is the class of the installation.
+
+    argv: after `ci`. `run` ends with 0 or an `outcome.Class`; `gather` with 1 if a stage failed; `validate` with a
+    class; `exec` with the status of the command. Options
+    default to SHARED_DIR and ARTIFACT_DIR.
+    """
     args = _parser().parse_args(argv)
     places = shared.Place("SHARED_DIR", args.shared), args.artifacts.absolute()
     return int(_COMMANDS[args.command](args, *places))
@@ -206,7 +211,8 @@ def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
         return
     for asked, run in (
         (runner.job["again"], runner.again),
-        (runner.job["verbs"], runner.verbs),
+        (runner.job["verbs"], lambda: runner.program("verbs")),
+        (runner.job["fencing"], lambda: runner.program("fencing")),
         (runner.job["gather"], lambda: runner.stage("gather")),
     ):
         if asked and not done[-1].error:

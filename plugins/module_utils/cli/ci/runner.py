@@ -63,7 +63,11 @@ class Stage(NamedTuple):
 
 
 class Refused(ValueError):
-    """A job that cannot start: its text, and the class of the failure."""
+    """A job that cannot start: its text, and the class of the failure.
+
+    `ended` is CONFIGURATION for an invalid profile or plan, and INFRASTRUCTURE for a file that cannot be read or a
+    cluster of another owner.
+    """
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -72,7 +76,10 @@ class Refused(ValueError):
 
 
 class Interrupt:
-    """Whether a signal has asked the job to end; the number of the signal."""
+    """Whether a signal has asked the job to end; the number of the signal.
+
+    Call it: True from the first signal on. It is passed to Ansible as the callback that cancels it.
+    """
 
     def __init__(self) -> None:
         self.number = 0
@@ -122,7 +129,12 @@ class Runner:
             raise Refused(error) from error
 
     def stage(self, name: str, *, last: bool = False) -> Stage:
-        """Run one playbook. It is stopped after `idle_minutes` without output, or after the job's `timeout_minutes` (`last`: not then)."""
+        """Run one playbook. It is stopped after `idle_minutes` without output, or after the job's `timeout_minutes` (`last`: not then).
+
+        name: of a playbook, without `.yml`; last: gather and destroy get their time also when the job's is over. Output
+        and events are in the artifacts, redacted. Errors are in the result; none are raised for a refused profile or
+        plan.
+        """
         start, failed, exit_code = time.monotonic(), "", None
         changed: list[str] = []
         checks: list[dict[str, Any]] = []
@@ -178,16 +190,23 @@ class Runner:
         return Stage(name, time.monotonic() - start, redact(error, secrets), exit_code, tuple(changed), tuple(checks))
 
     def again(self) -> Stage:
-        """Run the finished deploy again, which must change nothing."""
+        """Run the finished deploy again, which must change nothing.
+
+        The result is named `again`; its error lists the tasks that changed something.
+        """
         done = self.stage("deploy")
         error = done.error or (f"changed by a finished deploy: {', '.join(done.changed)}" if done.changed else "")
         return done._replace(name="again", error=error)
 
-    def verbs(self) -> Stage:
-        """Drive every verb on the installed cluster."""
-        start, path, status = time.monotonic(), self.artifacts.folder / "verbs.log", 1
+    def program(self, name: str) -> Stage:
+        """Run `ci/<name>.py` on the installed cluster: `verbs` or `fencing`.
+
+        It has `VERBS_LIMIT` seconds; its output is `<name>.log` in the artifacts. The error has the lines that are not
+        `ok`.
+        """
+        start, path, status = time.monotonic(), self.artifacts.folder / f"{name}.log", 1
         with path.open("w", encoding="utf-8") as log:
-            command = [sys.executable, str(ROOT / "ci/verbs.py"), self.cluster]
+            command = [sys.executable, str(ROOT / f"ci/{name}.py"), self.cluster]
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # Its status decides: what a library prints besides is not a failure.
                 status = subprocess.run(
@@ -196,10 +215,13 @@ class Runner:
         text = redact(path.read_text(errors="replace"), of_run(self.run_dir))
         path.write_text(text)
         failed = [line for line in text.splitlines() if not line.startswith("ok  ")] if status else []
-        return Stage("verbs", time.monotonic() - start, "; ".join(failed) or ("not finished" if status else ""))
+        return Stage(name, time.monotonic() - start, "; ".join(failed) or ("not finished" if status else ""))
 
     def ended(self, done: Stage) -> outcome.Class:
-        """The class of the installation after its last stage."""
+        """The class of the installation after its last stage.
+
+        done: the last stage that ran. Whether the bootstrap was complete is read from the log of the wait.
+        """
         if not done.error:
             return outcome.Class.INSTALLED
         log = self.run_dir / "logs/wait-for.log"
@@ -209,7 +231,11 @@ class Runner:
         return outcome.Class.INFRASTRUCTURE if self.interrupt() and found == outcome.Class.CONFIGURATION else found
 
     def cause(self, done: Stage) -> str:
-        """The report's first cause with its next step if there is a report, otherwise the error of the failed stage."""
+        """The report's first cause with its next step if there is a report, otherwise the error of the failed stage.
+
+        done: as for `ended`. Without an error the text is empty; with a report it has three parts: cause, next step,
+        error.
+        """
         summary = self.run_dir / "report/summary.txt"
         if done.error and done.name in GATHER_AFTER and summary.exists():
             first = summary.read_text(errors="replace").splitlines()[:2]
@@ -218,7 +244,11 @@ class Runner:
         return done.error
 
     def check_result(self, done: Stage) -> Stage:
-        """Return the last stage of a job that expects a failure: its error lists unexpected results."""
+        """Return the last stage of a job that expects a failure: its error lists unexpected results.
+
+        done: returned as it is unless the job has `expect`: then an empty error means that log, exit code and first
+        cause are as expected.
+        """
         expect = self.job["expect"]
         if expect is None:
             return done
@@ -235,7 +265,11 @@ class Runner:
         return done._replace(error="; ".join([*wrong, *([done.error] if wrong and done.error else [])]))
 
     def collect(self) -> None:
-        """Copy the run directory without secrets, with the page of the run, and pack the report under the names of OpenShift CI."""
+        """Copy the run directory without secrets, with the page of the run, and pack the report under the names of OpenShift CI.
+
+        Private folders (auth, tls, ssh), ISOs and files from `LARGE` bytes on are left out. A failure to write is noted
+        in the artifacts' place.
+        """
         secrets = of_run(self.run_dir)
         try:
             self.found = page.write(self.run_dir)
@@ -278,7 +312,10 @@ def _environment(directory: Path) -> dict[str, str]:
 
 
 def cases(job: str, stages: list[Stage], artifacts: Path, run: Run | None) -> list[junit.Suite]:
-    """Return the stages of a job as a suite, then what its run reports about hosts, checks and operators (None: a failure was expected)."""
+    """Return the stages of a job as a suite, then what its run reports about hosts, checks and operators (None: a failure was expected).
+
+    job: its name; artifacts: directory with `STAGE.log`, whose last `junit.TAIL` lines are the output of a case.
+    """
     made = []
     for stage in stages:
         log = artifacts / f"{stage.name}.log"
@@ -311,11 +348,14 @@ def fresh(path: Path) -> Path:
     return path
 
 
-def settle(values: Mapping[str, Any], assignments: list[str]) -> dict[str, Any]:
-    """Return a profile with `a.b=value` laid over it; values are YAML. ValueError names an assignment that is not one."""
+def settle(values: Mapping[str, object], assignments: list[str]) -> dict[str, Any]:
+    """Return a profile with `a.b=value` laid over it; values are YAML. ValueError names an assignment that is not one.
+
+    values: the profile as plain data, which is not changed; assignments: texts. Missing mappings on the path are added.
+    """
     from ...documents import load_yaml
 
-    result = copy.deepcopy(dict(values))
+    result: dict[str, Any] = copy.deepcopy(dict(values))
     for text in assignments:
         path, equals, value = text.partition("=")
         *parents, last = path.strip().split(".")

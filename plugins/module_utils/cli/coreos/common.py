@@ -24,7 +24,7 @@ Option = tuple[tuple[str, ...], dict[str, Any]]
 Tree = dict[str, Any]
 
 
-def option(*names: str, **settings: Any) -> Option:
+def option(*names: str, **settings: object) -> Option:
     return names, settings
 
 
@@ -51,7 +51,10 @@ CUSTOMIZE = [
 
 
 def binary_stdout() -> BinaryIO:
-    """Return stdout for an image; refuse a terminal."""
+    """Return stdout for an image; refuse a terminal.
+
+    It is sys.stdout's buffer. Raises `CoreosError` for a terminal, with coreos-installer's text.
+    """
     if sys.stdout.isatty():
         raise CoreosError("Refusing to write binary data to terminal")
     return sys.stdout.buffer
@@ -77,7 +80,11 @@ def customization_of(args: argparse.Namespace) -> customize.Customization:
 
 
 def write_network(keyfiles: dict[str, bytes], directory: str | None) -> None:
-    """Print keyfiles, or write them to a directory where none of them exists."""
+    """Print keyfiles, or write them to a directory where none of them exists.
+
+    keyfiles: name -> content; directory: None for stdout, with a heading for each file. Raises `CoreosError` for no
+    keyfiles, and for one that exists.
+    """
     if not keyfiles:
         raise CoreosError("No embedded network settings.")
     if directory is None:
@@ -90,7 +97,11 @@ def write_network(keyfiles: dict[str, bytes], directory: str | None) -> None:
 
 
 def write_below(directory: str, name: str, data: bytes, mode: int = 0o600) -> None:
-    """Write a member of an archive below a directory; refuse to leave it, and to overwrite."""
+    """Write a member of an archive below a directory; refuse to leave it, and to overwrite.
+
+    name: relative path with `/`; its folders are made. Raises `CoreosError` for an absolute path, `..`, a symbolic link
+    that leads out of `directory`, and a file that exists.
+    """
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
         raise CoreosError(f"path {name} contains path traversal")
@@ -106,7 +117,11 @@ def write_below(directory: str, name: str, data: bytes, mode: int = 0o600) -> No
 
 
 def read_initrd(path: str | None, patterns: list[str]) -> dict[str, bytes]:
-    """Return the files of an initramfs, from stdin for None and -, whose names match any of the patterns."""
+    """Return the files of an initramfs, from stdin for None and -, whose names match any of the patterns.
+
+    patterns: of `fnmatch`, over whole paths without a leading slash; none means all files. Raises `CoreosError` or
+    `OSError`.
+    """
 
     def wanted(name: str) -> bool:
         return not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
@@ -133,7 +148,11 @@ def _grow(parser: argparse.ArgumentParser, tree: Tree, path: str) -> None:
 
 
 def run(prog: str, tree: Tree, argv: list[str]) -> int:
-    """Run the command of `argv` in a tree of subcommands; print errors as coreos-installer does."""
+    """Run the command of `argv` in a tree of subcommands; print errors as coreos-installer does.
+
+    prog: such as `agentlab iso`; tree: word -> (command, options), or a tree of further words; argv: the words after
+    `prog`. Returns `Exit.OK` or `Exit.FAILED`. `BrokenPipeError` is raised for the caller.
+    """
     verb = prog.removeprefix("agentlab ")
     text = texts.COMMANDS[verb]
     parser = argparse.ArgumentParser(prog=prog, allow_abbrev=False, description=f"{text[:1].upper()}{text[1:]}.")

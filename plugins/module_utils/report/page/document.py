@@ -25,7 +25,7 @@ from ...state.events import FILE, Event, event, moment, printable, read
 from ...vocabulary import Status
 from ..gather import copy_redacted, give_to_owner, private
 from ..secrets import of_run
-from . import connectivity, history, intervals, logs, pulls, timeline
+from . import connectivity, history, intervals, leases, logs, pulls, timeline
 from .model import Cause, Connection, File, Lane, Mark, Result, Run, Source, Verdict
 
 LINES = 2000
@@ -51,7 +51,10 @@ _ENDS = {
 
 @dataclass
 class Collector:
-    """Reads the run in `run_dir`. live: the run is in progress. lines: see `LINES`."""
+    """Reads the run in `run_dir`. live: the run is in progress. lines: see `LINES`.
+
+    What cannot be read is in `missing` afterwards, a line for each file with the reason.
+    """
 
     run_dir: Path
     live: bool = False
@@ -63,7 +66,11 @@ class Collector:
         self.missing: list[str] = []
 
     def run(self) -> Run:
-        """Return the document of the page. Raises `OSError` when the report cannot be written."""
+        """Return the document of the page. Raises `OSError` when the report cannot be written.
+
+        It also copies logs of the run directory into the report, and a finished installation into the history of its
+        profile.
+        """
         now = int(time.time() * 1000)
         self._copy()
         plan, events = self._plan(), self._events()
@@ -102,7 +109,7 @@ class Collector:
         rows = found.lanes()
         served: list[Lane] = []
         try:
-            served = list(pulls.lanes(self.report, plan))
+            served = [*leases.lanes(self.report, plan), *pulls.lanes(self.report, plan)]
         except OSError as error:
             self.missing.append(explain(error))
         after = sum(row["group"] != "operators" for row in rows)

@@ -32,7 +32,11 @@ _SECRET = "pull-secret.yaml"
 
 
 class Former(TypedDict):
-    """An installed run. run: directory and start, by which it is known; seconds: by stage and part; inputs: text by file."""
+    """An installed run. run: directory and start, by which it is known; seconds: by stage and part; inputs: text by file.
+
+    Only the last but one of the runs that are kept, and the last, have inputs: differences are always from the last
+    good run.
+    """
 
     run: str
     seconds: dict[str, float]

@@ -20,7 +20,11 @@ _POLICY = "default-src 'none'; img-src data:; connect-src 'self'; base-uri 'none
 
 
 def page(run: Run) -> str:
-    """Return the HTML of a run."""
+    """Return the HTML of a run.
+
+    run: the document. The page needs no other file and no network; without JavaScript it shows result, first cause and
+    next step. Raises `OSError` when the style sheet or the script of the package cannot be read.
+    """
     style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     data = base64.b64encode(gzip.compress(json.dumps(run, separators=(",", ":")).encode(), 9, mtime=0)).decode()
     verdict = run["verdict"]

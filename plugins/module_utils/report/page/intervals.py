@@ -24,14 +24,22 @@ _ERRORS = (Status.ERROR, Status.CANCELLED, Status.DISCONNECTED, "Degraded", "Una
 
 
 class Locator(TypedDict):
-    """What an interval is about."""
+    """What an interval is about.
+
+    type: kind of the object, such as `Node`; keys: its name under the key that viewers expect, such as `node`: see
+    `_LOCATORS`.
+    """
 
     type: str
     keys: dict[str, str]
 
 
 class Message(TypedDict):
-    """Its message."""
+    """Its message.
+
+    reason: kind of the interval (`InstallationStage`, `ValidationFailing`, `Event`) or its state; cause: always empty;
+    humanMessage: state and text; annotations: `state` and `reason` again, by which viewers filter.
+    """
 
     reason: str
     cause: str
@@ -54,13 +62,20 @@ Item = TypedDict(
 
 
 class Intervals(TypedDict):
-    """The file."""
+    """The file.
+
+    The form is that of monitorapi's EventIntervalList: `items` is its only field here.
+    """
 
     items: list[Item]
 
 
 def intervals(run: Run) -> Intervals:
-    """Return states, installation stages, failing validations and marks of all rows, in the order of time."""
+    """Return states, installation stages, failing validations and marks of all rows, in the order of time.
+
+    run: the document of the page. Times are ISO 8601 in UTC, to the second; a mark is an interval that ends when it
+    starts.
+    """
     items = [item for lane in run["lanes"] for item in _items(lane)]
     return {"items": sorted(items, key=lambda item: item["from"])}
 

@@ -22,7 +22,10 @@ _GOOD_OPERATORS = ("Available", "Progressing")
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A test case. failure: why it failed, the first line as its message; skipped: why it did not run; output: its system-out."""
+    """A test case. failure: why it failed, the first line as its message; skipped: why it did not run; output: its system-out.
+
+    seconds: how long it took. A case with neither `failure` nor `skipped` has passed; `failure` wins over `skipped`.
+    """
 
     name: str
     seconds: float = 0
@@ -33,7 +36,11 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """Cases with what they have in common."""
+    """Cases with what they have in common.
+
+    properties: name -> value, such as cluster and payload; start: milliseconds since the epoch, None without a time
+    stamp.
+    """
 
     name: str
     cases: Sequence[Case]
@@ -42,7 +49,11 @@ class Suite:
 
 
 def suites(run: Run) -> list[Suite]:
-    """Return the suites of a run; those without cases are left out."""
+    """Return the suites of a run; those without cases are left out.
+
+    run: the document of the page. They are named `agentlab stages`, `agentlab checks`, `agentlab hosts` and `agentlab
+    operators`, and have the facts of the verdict as properties.
+    """
     verdict = run["verdict"]
     properties = {
         "cluster": verdict["cluster"], "profile": verdict["profile"], "about": verdict["about"], "payload": verdict["payload"],
@@ -65,7 +76,11 @@ def suites(run: Run) -> list[Suite]:
 
 
 def body(run: Run, said: str, source: str = "") -> str:
-    """Return the body of a failure: the message, the first cause with its next step, and the end of a log up to its time."""
+    """Return the body of a failure: the message, the first cause with its next step, and the end of a log up to its time.
+
+    said: the message of the failed part; source: name of a log in the document, empty for none, of which the last
+    `TAIL` lines are added. Parts that are unknown are left out.
+    """
     verdict = run["verdict"]
     parts = [said]
     if verdict["causes"]:
@@ -79,7 +94,11 @@ def body(run: Run, said: str, source: str = "") -> str:
 
 
 def text(given: Iterable[Suite]) -> str:
-    """Return suites as an XML document."""
+    """Return suites as an XML document.
+
+    given: the suites, in the order of the document. Characters that XML does not allow are replaced; the times are
+    seconds.
+    """
     root = ElementTree.Element("testsuites")
     for suite in given:
         counts = {

@@ -15,7 +15,7 @@ from pathlib import Path
 from ...documents import load_json
 from ...redact import Redactor, redact
 from ...state.events import Level, moment, printable
-from . import pulls
+from . import leases, pulls
 from .model import Line, Source
 
 NEAR = 60_000
@@ -73,7 +73,11 @@ def source(
 
 
 def service_events(path: Path, shown: str, limit: int) -> Source:
-    """Return the events of the assisted service as a log. Raises `OSError`, `ValueError`."""
+    """Return the events of the assisted service as a log. Raises `OSError`, `ValueError`.
+
+    path: JSON list of events as the service returns them; shown: its path relative to the page; limit: lines at most,
+    the last ones; with 0 there are none. Entries that are not objects are left out.
+    """
     found = load_json(path.read_bytes(), name=shown)
     lines: list[Line] = []
     for one in found if isinstance(found, list) else ():
@@ -105,6 +109,8 @@ def _line(text: str, year: int) -> Line:
     at, level, unit = None, None, ""
     if response := pulls.parse(text):
         at, text = response.end, str(response)
+    elif written := leases.parse(text):
+        at, unit, text = written
     elif found := _LOGFMT.match(text):
         at, level, text = moment(found["time"]), _LEVELS.get(found["level"].lower()), found["text"]
         if text.startswith('"') and text.endswith('"'):

@@ -13,7 +13,10 @@ Result = Literal["installed", "failed", "interrupted", "running", "stopped"]
 
 
 class Cause(TypedDict):
-    """Why the installation did not continue."""
+    """Why the installation did not continue.
+
+    The document has at most the causes that gather found after the last stage began, else the failure of that stage.
+    """
 
     text: str
     """What is wrong, naming what it is wrong with."""
@@ -22,7 +25,10 @@ class Cause(TypedDict):
 
 
 class Mark(TypedDict):
-    """Something at one moment."""
+    """Something at one moment.
+
+    Marks are drawn on a row of the timeline; those of the verdict are the injected faults.
+    """
 
     at: int
     """When."""
@@ -33,7 +39,10 @@ class Mark(TypedDict):
 
 
 class Verdict(TypedDict):
-    """What was asked, and how it ended."""
+    """What was asked, and how it ended.
+
+    It is what the head of the page shows. Parts of a plan that cannot be read are empty.
+    """
 
     cluster: str
     """Name of the cluster."""
@@ -62,7 +71,10 @@ class Verdict(TypedDict):
 
 
 class Interval(TypedDict):
-    """A state from one moment to another."""
+    """A state from one moment to another.
+
+    What is open when the document is made ends at its end; `end` is never before `start`.
+    """
 
     start: int
     """When it began."""
@@ -75,7 +87,10 @@ class Interval(TypedDict):
 
 
 class Lane(TypedDict):
-    """A row of the timeline."""
+    """A row of the timeline.
+
+    `states` of the row `Stages` are the stages of the run: the name in `state`, the result or message in `text`.
+    """
 
     name: str
     """Name of the host, the operator, or what is in the row."""
@@ -92,7 +107,10 @@ class Lane(TypedDict):
 
 
 class Validation(TypedDict):
-    """A validation of a host or of the cluster, over the run."""
+    """A validation of a host or of the cluster, over the run.
+
+    It is known by `id` and `host` together. The words of `now` are those of the assisted service.
+    """
 
     id: str
     """Its identifier, such as `ntp-synced`."""

@@ -32,7 +32,11 @@ _UNAUTHORIZED = 401
 
 @dataclass(frozen=True)
 class Response:
-    """A response of the registry. start and end: milliseconds since the epoch; address: the client's; size: bytes."""
+    """A response of the registry. start and end: milliseconds since the epoch; address: the client's; size: bytes.
+
+    method, uri and status (0 if it is missing) are of the HTTP request; error: the registry's message, empty for a
+    success.
+    """
 
     start: int
     end: int
@@ -69,7 +73,10 @@ def lanes(report: Path, plan: Plan | None) -> Iterator[Lane]:
 
 
 def parse(line: str) -> Response | None:
-    """Return the response that a line of the registry's log is about; None for another line."""
+    """Return the response that a line of the registry's log is about; None for another line.
+
+    The duration is the sum of Go's units in `http.response.duration`; a field that is missing is empty or 0.
+    """
     fields: Mapping[str, str] = {key: quoted or bare for key, quoted, bare in _FIELD.findall(line)}
     end = moment(fields.get("time", ""))
     if end is None or not fields.get("msg", "").startswith("response completed"):

@@ -32,7 +32,10 @@ _HEADERS = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves the run in `run_dir`. Raises `OSError` if the port is taken. port: 0 selects a free one."""
+    """Serves the run in `run_dir`. Raises `OSError` if the port is taken. port: 0 selects a free one.
+
+    Use it as any `socketserver` server: `serve_forever` in a thread, `shutdown` to end. It listens on 127.0.0.1 only.
+    """
 
     daemon_threads = True
     # A port that is in use must be an error.
@@ -52,7 +55,10 @@ class Server(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/"
 
     def made(self) -> tuple[Run, str, int]:
-        """Return the document, the page, and their number, which changes with them."""
+        """Return the document, the page, and their number, which changes with them.
+
+        They are made again only when a file of the run that they depend on has changed. Raises `OSError`, as `collect`.
+        """
         with self._lock:
             seen = tuple(_signature(self.run_dir / name) for name in _WATCHED)
             if self._made is None or seen != self._seen:

@@ -24,7 +24,10 @@ class Track:
     since: int = 0
 
     def enter(self, at: int, state: str, text: str = "") -> None:
-        """Begin a state, or change the text of the open one; an empty one only ends it."""
+        """Begin a state, or change the text of the open one; an empty one only ends it.
+
+        at: milliseconds since the epoch; text: the message; an empty one keeps that of the open state.
+        """
         if self.state and state == self.state[0]:
             self.state = (state, text or self.state[1])
             return
@@ -41,7 +44,10 @@ class Track:
 
 @dataclass
 class Row:
-    """A lane in the making."""
+    """A lane in the making.
+
+    failing: sets of failed validations over time; bad: those that fail now, identifier -> message.
+    """
 
     states: Track = field(default_factory=Track)
     stages: Track = field(default_factory=Track)
@@ -77,7 +83,11 @@ class Timeline:
         self._close(self._last)
 
     def lanes(self) -> list[Lane]:
-        """Return the rows of the timeline; those in which nothing happened are left out, but for machines of the plan."""
+        """Return the rows of the timeline; those in which nothing happened are left out, but for machines of the plan.
+
+        Order: stages, installation, faults and messages; hosts of the plan, then other hosts by name; ClusterOperators
+        by name.
+        """
         fixed = (
             ("Stages", self._stages),
             ("Installation", self._cluster),
@@ -95,16 +105,25 @@ class Timeline:
         return [*self._planned, *sorted(self._hosts.keys() - set(self._planned), key=_natural)]
 
     def validations(self) -> list[Validation]:
-        """Return the validations by host."""
+        """Return the validations by host.
+
+        Those of the cluster, whose host is empty, are first; within a host they are sorted by identifier.
+        """
         return [found for __, found in sorted(self._validations.items())]
 
     def last(self, host: str) -> str:
-        """Return the last status of a host; empty if it never registered."""
+        """Return the last status of a host; empty if it never registered.
+
+        host: its name as in the events, or its short name if it is in the plan.
+        """
         row = self._hosts.get(host)
         return row.states.done[-1]["state"] if row and row.states.done else ""
 
     def operators(self) -> dict[str, Interval]:
-        """Return the last state of each ClusterOperator."""
+        """Return the last state of each ClusterOperator.
+
+        The keys are the names, sorted; an operator without a complete state is left out.
+        """
         return {name: row.states.done[-1] for name, row in sorted(self._operators.items()) if row.states.done}
 
     def _take(self, one: Event, at: int) -> None:
@@ -262,7 +281,11 @@ def _mark(one: Event, at: int) -> Mark:
 
 
 def first(events: Iterable[Event], cause: str) -> int | None:
-    """Return when a cause showed first: with what it quotes or names, else with the first fault or error; None if never."""
+    """Return when a cause showed first: with what it quotes or names, else with the first fault or error; None if never.
+
+    events: in the order of the log; cause: its text. The result is in milliseconds since the epoch. Causes, stages,
+    tasks and programs are left out: they describe the failure afterwards.
+    """
     found: list[int | None] = [None, None, None]
     for one in events:
         quoted = len(one["text"]) > 8 and one["text"] in cause

@@ -1,0 +1,154 @@
+"""Freezes a node of an installed cluster of two that fence each other: `ci/fencing.py CLUSTER`.
+
+The other node must have it switched off and on through its BMC; until then the OpenShift API does not answer. With the
+fault `fence_fails` the API must not answer at all while the node is frozen. At the end both nodes are online again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ansible_collections.agentlab.ocp.ci.verbs import Failed, Verbs
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import fencing
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import load_plan
+
+# Longest silence of the API that counts as fenced; a job on a busy machine takes half of it.
+LIMIT = 300.0
+# How long the API is watched when it must not answer: several times what fencing takes.
+SILENT = 100.0
+
+
+class Api(threading.Thread):
+    """Writes to the API every second from inside the lab's network; `answers` has the times of those that were answered."""
+
+    def __init__(self, verbs: Verbs) -> None:
+        super().__init__(daemon=True)
+        write = (
+            "while :; do kubectl --kubeconfig auth/kubeconfig --request-timeout=3s annotate namespace default "
+            "agentlab-fencing=$(date +%s) --overwrite >/dev/null 2>&1 && { echo answer 2>/dev/null || exit; }; sleep 1; done"
+        )
+        command = verbs.command("exec", "--", "sh", "-c", f"cd {verbs.run_dir} && {write}")
+        self.process = subprocess.Popen(
+            [*command[:4], "--cluster", verbs.cluster, *command[4:]], stdout=subprocess.PIPE, text=True
+        )
+        self.answers: list[float] = []
+
+    def run(self) -> None:
+        for __ in self.process.stdout or ():
+            self.answers.append(time.monotonic())
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.wait(30)
+
+
+def until(what: str, true: Callable[[], object], limit: float) -> None:
+    """Return when `true` is; raises Failed after `limit` seconds."""
+    end = time.monotonic() + limit
+    while not true():
+        if time.monotonic() > end:
+            raise Failed(f"after {limit:.0f} s: {what} is not true")
+        time.sleep(2)
+
+
+def report(verbs: Verbs, node: str) -> fencing.Report:
+    """Return Pacemaker's report on a node; an empty one while there is none."""
+    done = subprocess.run(
+        [*verbs.command("ssh", node, "--cluster", verbs.cluster, "--", fencing.COMMAND)],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    try:
+        return fencing.read(done.stdout)
+    except ValueError:
+        return fencing.Report([], set(), set())
+
+
+def ready(verbs: Verbs) -> set[str]:
+    """Return the nodes that are Ready; none while the API does not answer."""
+    done = subprocess.run(
+        verbs.command("kubectl", "--cluster", verbs.cluster, "get", "nodes", "-o", "json"),
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    try:
+        items = json.loads(done.stdout)["items"]
+    except ValueError:
+        return set()
+    return {
+        item["metadata"]["name"]
+        for item in items
+        if any(c["type"] == "Ready" and c["status"] == "True" for c in item["status"]["conditions"])
+    }
+
+
+def freeze(verbs: Verbs) -> None:
+    """Freeze the node that leads, and check what follows. Raises Failed."""
+    plan = load_plan(verbs.run_dir)
+    nodes = [node["name"] for node in plan["nodes"] if node["role"] == "master"]
+    fails = any(faults.of_kind(plan, "fence_fails"))
+    until("both nodes are online", lambda: all(report(verbs, node).online == sorted(nodes) for node in nodes), LIMIT)
+    vip = plan["vips"]["api"][0]
+    has = {node: vip in verbs.call("ssh", node, "--", "ip -brief address") for node in nodes}
+    victim = next(node for node in nodes if has[node])
+    (other,) = set(nodes) - {victim}
+    api = Api(verbs)
+    api.start()
+    try:
+        until("the API answers", lambda: api.answers, LIMIT)
+        before = len(api.answers)
+        verbs.call("fault", victim, "pause")
+        frozen = time.monotonic()
+        print(f"ok   {victim}, which leads, is frozen; {before} writes were answered", flush=True)
+        if fails:
+            time.sleep(SILENT)
+            late = [moment for moment in api.answers if moment > frozen + 5]
+            if late:
+                raise Failed(f"the API answered {late[0] - frozen:.0f} s after {victim} froze, which was not fenced")
+            until(
+                "Pacemaker reports that the node was not fenced", lambda: victim in report(verbs, other).failed, LIMIT
+            )
+            print(f"ok   no answer for {SILENT:.0f} s, as {other} cannot fence {victim}", flush=True)
+            verbs.call("fault", victim, "pause", "--undo")
+            until("the API answers again", lambda: api.answers[-1] > frozen + SILENT, LIMIT)
+        else:
+            until("the API answers again", lambda: len(api.answers) > before and api.answers[-1] > frozen + 5, LIMIT)
+            first = next(moment for moment in api.answers if moment > frozen + 5)
+            last = max(moment for moment in api.answers if moment < first)
+            print(f"ok   the API did not answer for {first - last:.1f} s", flush=True)
+            forced = [line for line in bmc_log(plan["hypervisor"]["state_dir"]) if "ForceOff" in line]
+            if not forced:
+                raise Failed("the BMCs' log has no ForceOff")
+            print(f"ok   BMC: {forced[-1].strip()}", flush=True)  # which ended the fault, too
+    finally:
+        api.end()
+    until("both nodes are Ready", lambda: ready(verbs) >= set(nodes), 2 * LIMIT)
+    until("both are online", lambda: all(report(verbs, node).online == sorted(nodes) for node in nodes), LIMIT)
+    print("ok   both nodes are online again", flush=True)
+
+
+def bmc_log(state_dir: str) -> list[str]:
+    """Return the lines of the BMCs' log."""
+    return (Path(state_dir) / "services/bmc/log").read_text("utf-8", "replace").splitlines()
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="ci/fencing.py", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("cluster")
+    args = parser.parse_args(argv)
+    try:
+        freeze(Verbs(args.cluster, Path.cwd()))
+    except (Failed, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
+        print(f"FAIL {type(error).__name__}: {error}", flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

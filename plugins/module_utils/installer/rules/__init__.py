@@ -1,0 +1,3 @@
+"""Rules for inputs, by what they are about; `validation.validate` applies them in the order of upstream."""
+
+from __future__ import annotations

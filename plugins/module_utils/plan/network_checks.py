@@ -1,0 +1,190 @@
+"""Checks of the networks of a profile, and of the addresses in them; see `checks`."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from ..addresses import family as family_of
+from . import links
+from .build import node_names
+from .fields import Family
+from .options import Profile
+from .presets import FAMILIES
+from .problems import Finding, Path, duplicates
+
+_VERSIONS: dict[Family, int] = {"ipv4": 4, "ipv6": 6}
+
+_VIPS: tuple[Literal["ingress", "api"], ...] = ("ingress", "api")
+
+# Subnets that OVN-Kubernetes reserves (join, transit and masquerade).
+_OVN_INTERNAL = (
+    "100.64.0.0/16",
+    "100.88.0.0/16",
+    "169.254.0.0/17",
+    "fd98::/64",
+    "fd97::/64",
+    "fd69::/112",
+)
+
+IpNetwork: TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
+
+
+class _Named(NamedTuple):
+    path: Path
+    family: Family
+    network: Any
+
+
+def _lan(profile: Profile) -> list[_Named]:
+    """Yield the subnets of bridges: machine network and extra networks."""
+    found = [_Named(("network", f), f, profile["network"][f]) for f in FAMILIES[profile["stack"]]]
+    for index, extra in enumerate(profile["extra_networks"]):
+        found += [_Named(("extra_networks", index, f), f, extra[f]) for f in _VERSIONS if extra.get(f)]
+    return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
+
+
+def _cluster_ranges(profile: Profile) -> list[_Named]:
+    installer, found = profile["installer"], []
+    for family in FAMILIES[profile["stack"]]:
+        found += [
+            _Named(("installer", "cluster_network", family, index, "cidr"), family, entry["cidr"])
+            for index, entry in enumerate(installer["cluster_network"][family])
+        ]
+        found.append(_Named(("installer", "service_network", family), family, installer["service_network"][family]))
+    return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
+
+
+def check_networks(profile: Profile, cluster: str) -> Iterator[Finding]:
+    named = _lan(profile) + _cluster_ranges(profile)
+    for path, family, network in named:
+        if network.version != _VERSIONS[family]:
+            yield path, str(network), f"must be an {'IPv4' if family == 'ipv4' else 'IPv6'} network"
+    for index, (path, _family, network) in enumerate(named):
+        for other in named[:index]:
+            if _overlap(network, other.network):
+                first = ".".join(str(part) for part in other.path)
+                yield path, str(network), f"overlaps with {first} ({other.network}); choose another range"
+        for internal in _OVN_INTERNAL if profile["installer"]["network_type"] == "OVNKubernetes" else ():
+            if _overlap(network, ipaddress.ip_network(internal)):
+                yield path, str(network), f"overlaps with {internal}, which OVN-Kubernetes reserves"
+    bridge = profile["network"]["bridge"] or f"{cluster}bm"
+    names: list[tuple[Path, str]] = [(("network", "bridge"), bridge)]
+    for index, extra in enumerate(profile["extra_networks"]):
+        names.append((("extra_networks", index, "name"), extra.get("bridge") or extra["name"]))
+        if not extra.get("ipv4") and not extra.get("ipv6"):
+            yield ("extra_networks", index), None, "needs `ipv4`, `ipv6` or both, such as `ipv4: 192.168.221.0/24`"
+    yield from duplicates(iter(names))
+    for family in FAMILIES[profile["stack"]]:
+        for index, entry in enumerate(profile["installer"]["cluster_network"][family]):
+            prefix = ipaddress.ip_network(entry["cidr"]).prefixlen
+            if entry["host_prefix"] < prefix:
+                yield (
+                    ("installer", "cluster_network", family, index, "host_prefix"),
+                    entry["host_prefix"],
+                    f"must be at least {prefix}, the length of {entry['cidr']}: each node gets a part of it",
+                )
+
+
+def _overlap(one: IpNetwork, other: IpNetwork) -> bool:
+    return bool(one.version == other.version and one.overlaps(other))
+
+
+def check_room(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Each address that is derived by offset must exist in its network, and be unique."""
+    offsets = profile["network"]["offsets"]
+    dhcp = profile["addressing"] == "dhcp"
+    first = offsets["dhcp_nodes" if dhcp else "static_nodes"]
+    count = len(node_names(profile))
+    last = max(first + count - 1, *(offsets[name] for name in ("gateway", "ingress", "api")))
+    if dhcp:
+        last = max(last, offsets["dhcp_end"])
+    for path, _family, network in _lan(profile):
+        # The last address of an IPv4 network is its broadcast address.
+        top = network.num_addresses - (2 if network.version == 4 else 1)
+        if last > top:
+            yield (
+                path,
+                str(network),
+                f"is too small: addresses up to offset {last} are used (network.offsets, {count} nodes), "
+                f"it ends at {top}",
+            )
+    if offsets["dhcp_start"] > offsets["dhcp_end"]:
+        yield (
+            ("network", "offsets", "dhcp_start"),
+            offsets["dhcp_start"],
+            f"must not be greater than dhcp_end, {offsets['dhcp_end']}",
+        )
+    names: list[Literal["gateway", "ingress", "api"]] = ["gateway"]
+    if profile["master"]["count"] > 1:
+        names += [name for name in _VIPS if profile["vips"][name] is None]
+    for index, name in enumerate(names):
+        path, value = ("network", "offsets", name), offsets[name]
+        for other in names[:index]:
+            if value == offsets[other]:
+                yield path, value, f"is already the offset of {other}"
+        if first <= value < first + count:
+            yield path, value, f"is the address of a node: nodes have the offsets {first} to {first + count - 1}"
+        if dhcp and offsets["dhcp_start"] <= value <= offsets["dhcp_end"]:
+            yield (
+                path,
+                value,
+                f"is in the DHCP range, {offsets['dhcp_start']} to {offsets['dhcp_end']}; choose one outside",
+            )
+
+
+def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Addresses in the profile must be in their network and unique."""
+    stack = FAMILIES[profile["stack"]]
+    machine = {f: ipaddress.ip_network(profile["network"][f]) for f in stack}
+    given: list[tuple[Path, str]] = []
+    for name in ("api", "ingress"):
+        addresses = profile["vips"][name]
+        if addresses is None:
+            continue
+        path: Path = ("vips", name)
+        yield from _one_of_each(path, addresses, stack)
+        for index, text in enumerate(addresses):
+            given.append(((*path, index), text))
+            yield from _outside((*path, index), text, machine)
+    places = {one.name: position for position, one in enumerate(links.carried(profile))}
+    for name, node in profile["nodes"].items():
+        for nic, settings in node.get("nics", {}).items():
+            position = places.get(nic)
+            addresses = settings.get("addresses") or []
+            path = ("nodes", name, "nics", nic, "addresses")
+            if addresses and position is None and nic in links.nics(profile):
+                yield path, addresses, f"are those of a bond or a VLAN on it; there are {', '.join(places)}"
+            if not addresses or position is None:
+                continue
+            subnets = machine
+            if position:
+                extra = profile["extra_networks"][position - 1]
+                subnets = {f: ipaddress.ip_network(extra[f]) for f in _VERSIONS if extra.get(f)}
+            else:
+                yield from _one_of_each(path, addresses, stack)
+            for index, text in enumerate(addresses):
+                given.append(((*path, index), text))
+                yield from _outside((*path, index), text, subnets)
+    yield from duplicates((path, str(ipaddress.ip_address(text))) for path, text in given)
+    offsets = profile["network"]["offsets"]
+    taken = {
+        str(net[offsets["gateway"]]): "gateway" for net in machine.values() if offsets["gateway"] < net.num_addresses
+    }
+    for path, text in given:
+        owner = taken.get(str(ipaddress.ip_address(text)))
+        if owner:
+            yield path, text, f"is the address of the {owner}; choose another"
+
+
+def _one_of_each(path: Path, addresses: list[str], stack: tuple[str, ...]) -> Iterator[Finding]:
+    if [family_of(text) for text in addresses] != list(stack):
+        wanted = " and one ".join("IPv4" if family == "ipv4" else "IPv6" for family in stack)
+        yield path, addresses, f"must be one {wanted} address, in this order"
+
+
+def _outside(path: Path, text: str, subnets: Mapping[Family, IpNetwork]) -> Iterator[Finding]:
+    network = subnets.get(family_of(text))
+    if network is not None and ipaddress.ip_address(text) not in network:
+        yield path, text, f"is outside of its network, {network}"

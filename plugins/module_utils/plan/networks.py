@@ -1,0 +1,146 @@
+"""The networks of a plan: subnets, DHCP and DNS, and the addresses of nodes in them."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+
+from ..addresses import family as family_of
+from . import names
+from .fields import Family
+from .links import carried
+from .machines import Address, Network, Node, Reservation, Route, Subnet, in_network, interfaces
+from .model import Vips
+from .options import Profile, RouteOptions
+from .presets import FAMILIES
+
+
+def _subnet(cidr: str, family: Family, settings: Mapping[str, Any], dhcp: bool) -> Subnet:
+    network = ipaddress.ip_network(cidr)
+    offsets = settings["offsets"]
+    return {
+        "family": family,
+        "cidr": str(network),
+        "prefix": network.prefixlen,
+        "gateway": str(network[offsets["gateway"]]),
+        "dhcp": {
+            "start": str(network[offsets["dhcp_start"]]),
+            "end": str(network[offsets["dhcp_end"]]),
+            "lease_minutes": settings["lease_minutes"],
+        }
+        if dhcp
+        else None,
+    }
+
+
+def machine_network(profile: Profile, cluster: str, domain: str) -> Network:
+    settings = profile["network"]
+    bridge = settings["bridge"] or f"{cluster}bm"
+    dhcp = profile["addressing"] == "dhcp"
+    return {
+        "name": bridge,
+        "bridge": bridge,
+        "bridge_mac": names.bridge_mac(cluster, bridge),
+        "purpose": "machine",
+        "mtu": settings["mtu"],
+        "nat": profile["hypervisor"]["egress"] if settings["nat"] is None else settings["nat"],
+        "domain": domain,
+        "subnets": [_subnet(settings[family], family, settings, dhcp) for family in FAMILIES[profile["stack"]]],
+        "dns": {"hosts": [], "wildcards": []},
+        "reservations": [],
+    }
+
+
+def extra_network(extra: Mapping[str, Any], profile: Profile, cluster: str) -> Network:
+    settings = {**profile["network"], **extra}
+    return {
+        "name": extra["name"],
+        "bridge": extra.get("bridge") or extra["name"],
+        "bridge_mac": names.bridge_mac(cluster, extra["name"]),
+        "purpose": "extra",
+        "mtu": settings["mtu"],
+        "nat": bool(extra.get("nat")),
+        "domain": None,
+        "subnets": [
+            _subnet(extra[family], family, settings, profile["addressing"] == "dhcp")
+            for family in ("ipv4", "ipv6")
+            if extra.get(family)
+        ],
+        "dns": {"hosts": [], "wildcards": []},
+        "reservations": [],
+    }
+
+
+def tag(networks: list[Network], profile: Profile) -> None:
+    """Give networks their VLAN ids and routes."""
+    given: list[Mapping[str, Any]] = [profile["network"], *profile["extra_networks"]]
+    for network, options, way in zip(networks, given, carried(profile), strict=True):
+        if way.vlan is not None:
+            network["vlan"] = way.vlan
+        if options.get("routes"):
+            network["routes"] = [_route(route, network) for route in options["routes"]]
+
+
+def _route(given: RouteOptions, network: Network) -> Route:
+    destination = ipaddress.ip_network(given["destination"])
+    gateway = next(s["gateway"] for s in network["subnets"] if s["family"] == family_of(str(destination[0])))
+    return {"destination": str(destination), "next_hop": str(ipaddress.ip_address(given.get("next_hop") or gateway))}
+
+
+def addresses_of(network: Network, profile: Profile, index: int) -> list[Address]:
+    offsets = profile["network"]["offsets"]
+    first = offsets["dhcp_nodes" if profile["addressing"] == "dhcp" else "static_nodes"]
+    return [
+        {
+            "family": subnet["family"],
+            "ip": str(ipaddress.ip_network(subnet["cidr"])[first + index]),
+            "prefix": subnet["prefix"],
+        }
+        for subnet in network["subnets"]
+    ]
+
+
+def given_addresses(given: list[str], network: Network) -> list[Address]:
+    found: list[Address] = []
+    for text in given:
+        family = family_of(text)
+        prefix = next(s["prefix"] for s in network["subnets"] if s["family"] == family)
+        found.append({"family": family, "ip": str(ipaddress.ip_address(text)), "prefix": prefix})
+    return found
+
+
+def own_addresses(node: Node, network: Network) -> list[Address]:
+    return in_network(node, network["name"])["addresses"]
+
+
+def fill_dns(machine: Network, nodes: list[Node], vips: Vips, domain: str) -> None:
+    names: dict[str, list[str]] = {}
+    for ip in vips["api"]:
+        names.setdefault(ip, []).extend(["api", "api-int"])
+    for node in nodes:
+        for address in own_addresses(node, machine):
+            names.setdefault(address["ip"], []).append(node["name"])
+    for subnet in machine["subnets"]:
+        names.setdefault(subnet["gateway"], []).append("virthost")
+    machine["dns"] = {
+        "hosts": [{"ip": ip, "names": found} for ip, found in names.items()],
+        "wildcards": [{"domain": f"apps.{domain}", "ip": ip} for ip in vips["ingress"]],
+    }
+
+
+def reservations(network: Network, nodes: list[Node]) -> list[Reservation]:
+    if not any(subnet["dhcp"] for subnet in network["subnets"]):
+        return []
+    return [
+        {
+            "mac": nic["mac"] if address["family"] == "ipv4" else None,
+            "duid": names.duid_ll(nic["mac"]) if address["family"] == "ipv6" else None,
+            "ip": address["ip"],
+            "name": node["name"],
+        }
+        for node in nodes
+        for nic in interfaces(node)
+        if nic["network"] == network["name"]
+        for address in nic["addresses"]
+    ]

@@ -1,0 +1,368 @@
+"""Replaces the image of what runs on a node: `python3 - PLACE COMPONENT IMAGE`, run there as root, with the standard library alone.
+
+Units and their arguments stay as they are; only the image's name changes, where the unit or its scripts read it. When what was
+started does not answer, the former image is started again. Each line of the output is JSON: `{"before": IMAGE}`, `{"step": TEXT}`.
+Exit codes: 0 replaced, `UNCHANGED`, `ABSENT`, `BUSY`, and 1 with the reason on stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    import ssl
+
+UNCHANGED, ABSENT, BUSY = 40, 41, 42
+"""Exit codes: the image runs already; nothing that uses the component runs here; an installation is under way."""
+# Written by the ISO's get-container-images.sh, which looks names up in REFERENCES: the ImageStream of the release, kept by release-image.sh.
+IMAGES = Path("/usr/local/share/assisted-service/agent-images.env")
+REFERENCES = Path("/run/release-image-references")
+AGENT_IMAGE = Path("/run/agent-image")  # written by extract-agent.sh
+UNITS = Path("/etc/systemd/system")
+RUNTIME = Path("/run/systemd/system")
+TOKEN = Path("/etc/kubernetes/controller-token")  # of the controller's service account, on the control plane
+PODS = "/api/v1/namespaces/assisted-installer/pods"
+LIVE_SECRET, NODE_SECRET = "/root/.docker/config.json", "/var/lib/kubelet/config.json"
+# Variables of IMAGES, by component.
+VARIABLES = {
+    "agent-installer-api-server": "SERVICE_IMAGE",
+    "agent-installer-node-agent": "AGENT_DOCKER_IMAGE",
+    "agent-installer-orchestrator": "INSTALLER_IMAGE",
+    "agent-installer-csr-approver": "CONTROLLER_IMAGE",
+}
+SERVICE_PORT = 8090
+INSTALLER = "assisted-installer"  # the container of a running installation
+SERVICE, AGENT, API, KUBELET = "assisted-service.service", "agent.service", "kube-apiserver.service", "kubelet.service"
+ANSWER_SECONDS = 40.0
+STEADY_SECONDS = 3.0
+PAUSE = 0.3
+_START = re.compile(r"^(ExecStart=.* )(\S+)( hyperkube .*)$", re.MULTILINE)
+
+
+class Failed(Exception):
+    """A program of the node failed, or what was started does not answer."""
+
+
+class Place:
+    """Something that runs on this node with an image of the component."""
+
+    secret = LIVE_SECRET
+
+    def __init__(self, component: str) -> None:
+        self.component = component
+
+    def image(self) -> str | None:
+        """Return the image that runs; None when nothing does."""
+        raise NotImplementedError
+
+    def busy(self) -> bool:
+        """Return whether the image cannot be replaced now."""
+        return False
+
+    def use(self, image: str) -> None:
+        """Start with another image, and wait until that answers. Raises `Failed`."""
+        raise NotImplementedError
+
+
+class Service(Place):
+    """The assisted service, whose own image and those that it orders are variables of its unit."""
+
+    def image(self) -> str | None:
+        if not active(SERVICE):
+            return None
+        found = re.search(self._line(), IMAGES.read_text(), re.MULTILINE)
+        return found[1] if found else None
+
+    def busy(self) -> bool:
+        return self.component in ("agent-installer-node-agent", "agent-installer-orchestrator") and installs()
+
+    def use(self, image: str) -> None:
+        refer(self.component, image)
+        text = re.sub(self._line(), f"{VARIABLES[self.component]}={image}", IMAGES.read_text(), flags=re.MULTILINE)
+        write(IMAGES, text)
+        with once(SERVICE):
+            restart(SERVICE)
+            wait(SERVICE, partial(answers, SERVICE_PORT, "/health"))
+
+    def _line(self) -> str:
+        return rf"^{VARIABLES[self.component]}=(.*)$"
+
+
+class Agent(Place):
+    """The agent of a host, which is a program in the live system, taken from its image."""
+
+    def image(self) -> str | None:
+        return AGENT_IMAGE.read_text().strip() if active(AGENT) and AGENT_IMAGE.exists() else None
+
+    def busy(self) -> bool:
+        return installs()
+
+    def use(self, image: str) -> None:
+        refer(self.component, image)
+        restart(AGENT)
+        wait(AGENT, Steady(agent_pid))
+
+
+class ControlPlane(Place):
+    """The programs of an installed node: API and kubelet, whose units have the image in their commands."""
+
+    secret = NODE_SECRET
+    checks: ClassVar = {API: (6443, "/readyz"), KUBELET: (10250, "/healthz")}
+
+    def image(self) -> str | None:
+        found = [_START.search((UNITS / unit).read_text()) for unit in self.checks if active(unit)]
+        return next((each[2] for each in found if each), None)
+
+    def use(self, image: str) -> None:
+        units = [unit for unit in self.checks if (UNITS / unit).exists()]
+        for unit in units:
+            write(UNITS / unit, _START.sub(rf"\g<1>{image}\g<3>", (UNITS / unit).read_text()))
+        run("systemctl", "daemon-reload")
+        restart(*units)
+        for unit in units:
+            wait(unit, partial(answers, *self.checks[unit], tls=True))
+
+
+class Controller(Place):
+    """The installer's controller, a pod of this node: the kubelet replaces its container when the image in its spec changes."""
+
+    secret = NODE_SECRET
+
+    def image(self) -> str | None:
+        pod = self._pod() if active(KUBELET) and TOKEN.exists() else None
+        return pod["spec"]["containers"][0]["image"] if pod else None
+
+    def use(self, image: str) -> None:
+        pod = self._pod()
+        if pod is None:
+            raise Failed("the controller has ended")
+        name, container = pod["metadata"]["name"], pod["spec"]["containers"][0]["name"]
+        patch = {"spec": {"containers": [{"name": container, "image": image}]}}
+        kube("PATCH", f"{PODS}/{name}", patch)
+        self.wanted = f"k8s_{name}", image
+        wait(KUBELET, Steady(self._pid))
+
+    def _pod(self) -> dict[str, Any] | None:
+        here = [
+            pod
+            for pod in kube("GET", PODS)["items"]
+            if pod["spec"].get("nodeName") == socket.gethostname()
+            and pod["metadata"].get("labels", {}).get("job-name") == "assisted-installer-controller"
+            and pod["status"].get("phase") not in ("Succeeded", "Failed")
+        ]
+        return here[0] if here else None
+
+    def _pid(self) -> str:
+        name, image = self.wanted
+        shown = run("podman", "ps", "--filter", f"name=^{name}$", "--format", "{{.Image}} {{.Pid}}").split()
+        return shown[1] if shown[:1] == [image] else ""
+
+
+PLACES: dict[str, type[Place]] = {
+    "service": Service,
+    "agent": Agent,
+    "cluster": ControlPlane,
+    "controller": Controller,
+}
+
+
+class Steady:
+    """Whether a process is the same for some seconds; find: returns its id, "" while there is none."""
+
+    def __init__(self, find: Callable[[], str]) -> None:
+        self.find, self.pid, self.since = find, "", 0.0
+
+    def __call__(self) -> bool:
+        pid = self.find()
+        if not pid or pid != self.pid:
+            self.pid, self.since = pid, time.monotonic()
+        return time.monotonic() - self.since >= STEADY_SECONDS
+
+
+def agent_pid() -> str:
+    """Return the process of the agent's unit, once its script has become the agent."""
+    pid = run("systemctl", "show", "--property=MainPID", "--value", AGENT).strip()
+    return pid if b"/agent\0" in read(Path(f"/proc/{pid}/cmdline")) else ""
+
+
+def refer(component: str, image: str) -> None:
+    """Let the scripts of the ISO find another image for a component."""
+    stream = json.loads(REFERENCES.read_text())
+    for tag in stream["spec"]["tags"]:
+        if tag["name"] == component:
+            tag["from"]["name"] = image
+    write(REFERENCES, json.dumps(stream))
+
+
+def restart(*units: str) -> None:
+    """Restart units alone: without their dependencies, or the pod of the service would end with the database in it."""
+    run("systemctl", "reset-failed", *units)
+    run("systemctl", "--job-mode=ignore-dependencies", "restart", *units)
+
+
+@contextlib.contextmanager
+def once(unit: str) -> Iterator[None]:
+    """Keep systemd from restarting a unit that fails: that would restart what depends on it, such as its pod."""
+    setting = RUNTIME / f"{unit}.d/50-reload.conf"
+    setting.parent.mkdir(parents=True, exist_ok=True)
+    setting.write_text("[Service]\nRestart=no\n")
+    run("systemctl", "daemon-reload")
+    try:
+        yield
+    finally:
+        setting.unlink()
+        run("systemctl", "daemon-reload")
+
+
+def wait(unit: str, works: Callable[[], bool]) -> None:
+    """Wait until a unit works. Raises `Failed` with the last lines of its log."""
+    begin = time.monotonic()
+    while not works():
+        if time.monotonic() - begin > ANSWER_SECONDS or state(unit) == "failed":
+            raise Failed(f"{unit} does not work with it: {last_lines(unit)}")
+        time.sleep(PAUSE)
+    note(step=f"{unit} works, {time.monotonic() - begin:.1f} s after its restart")
+
+
+def last_lines(unit: str) -> str:
+    """Return the end of a unit's log in one line; the service's container writes to the journal itself."""
+    match = ["CONTAINER_NAME=service"] if unit == SERVICE else ["-u", unit]
+    text = run("journalctl", "--quiet", "--no-pager", "-o", "cat", "-n", "3", *match, fails=True)
+    return "; ".join(line.strip() for line in text.splitlines() if line.strip()) or f"it is {state(unit)}"
+
+
+def answers(port: int, path: str, *, tls: bool = False) -> bool:
+    """Return whether a port of this node answers a GET with 200."""
+    # http.client takes an emulated machine a second to import.
+    request = f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode()
+    try:
+        channel = socket.create_connection(("localhost", port), timeout=5)
+        with trusting().wrap_socket(channel) if tls else channel as channel:
+            channel.sendall(request)
+            status = channel.recv(64)
+    except OSError:
+        return False
+    return re.match(rb"HTTP/1\.\d 200 ", status) is not None
+
+
+def trusting() -> ssl.SSLContext:
+    """Return a context for connections to this node itself, whose certificate has other names."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def kube(method: str, path: str, patch: object = None) -> Any:
+    """Return what the API of this node answers to the controller's service account. Raises `Failed`."""
+    import http.client
+
+    headers = {
+        "Authorization": f"Bearer {TOKEN.read_text().strip()}",
+        "Content-Type": "application/strategic-merge-patch+json",
+    }
+    client = http.client.HTTPSConnection("localhost", 6443, timeout=10, context=trusting())
+    try:
+        client.request(method, path, json.dumps(patch) if patch else None, headers)
+        answer = client.getresponse()
+        text = answer.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise Failed(f"the API of this node does not answer: {error}") from None
+    finally:
+        client.close()
+    if answer.status != http.client.OK:
+        raise Failed(f"{method} {path}: {answer.status} {text[:200]!r}")
+    return json.loads(text)
+
+
+def active(unit: str) -> bool:
+    return state(unit) == "active"
+
+
+def state(unit: str) -> str:
+    return run("systemctl", "show", "--property=ActiveState", "--value", unit).strip()
+
+
+def installs() -> bool:
+    """Return whether the installer runs on this node."""
+    return bool(run("podman", "ps", "--quiet", "--filter", f"name=^{INSTALLER}$").strip())
+
+
+def run(*command: str, fails: bool = False) -> str:
+    """Return the output of a program. Raises `Failed` with its last line of errors, unless it may fail."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode and not fails:
+        said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
+        raise Failed(f"{' '.join(command[:2])}: {said[-1]}")
+    return done.stdout
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file atomically, with the mode that it has."""
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.touch(0o600)
+    temporary.write_text(text)
+    temporary.chmod(path.stat().st_mode & 0o777)
+    os.replace(temporary, path)
+
+
+def replace(place: Place, image: str) -> int:
+    """Replace the image of a place; return the exit code. Raises `Failed`; then the former image runs again."""
+    before = place.image()
+    if before is None:
+        return ABSENT
+    note(before=before)
+    if before == image:
+        return UNCHANGED
+    if place.busy():
+        return BUSY
+    begin = time.monotonic()
+    run("podman", "pull", "--quiet", "--authfile", place.secret, image)
+    note(step=f"image pulled in {time.monotonic() - begin:.1f} s")
+    try:
+        place.use(image)
+    except Failed:
+        note(step="it does not work; starting the former image again")
+        place.use(before)
+        raise
+    return 0
+
+
+def note(**fields: str) -> None:
+    """Report to the caller."""
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run `PLACE COMPONENT IMAGE`; return the exit code."""
+    name, component, image = argv
+    try:
+        return replace(PLACES[name](component), image)
+    except (Failed, OSError, ValueError, KeyError) as error:
+        reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else f"{error}"
+        sys.stderr.write(f"{reason}\n")
+        return 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

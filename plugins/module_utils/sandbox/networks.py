@@ -1,0 +1,43 @@
+"""The libvirt networks of a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..boot.modes import MODES
+from ..libvirt import network
+from ..plan.model import Plan
+from ..state.owner import Owner
+from . import uplink
+
+if TYPE_CHECKING:
+    import libvirt
+
+
+def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: bool = False) -> list[dict[str, Any]]:
+    """Define and start the networks of a plan; return a difference (`before`, `after`) for each that was not as wanted.
+
+    owner: whose mark the networks get; check: change nothing. Raises `LabError` as `network.apply`, and `OSError` when
+    the directory of dnsmasq's log cannot be made.
+    """
+    hypervisor = plan["hypervisor"]
+    private = hypervisor["kind"] == "sandbox"
+    # In a sandbox there is no system log.
+    log = Path(plan["services"]["directory"]) / network.LOG if private else None
+    if log and not check:
+        log.parent.mkdir(parents=True, exist_ok=True)
+    forwarders = uplink.forwarders(Path(hypervisor["state_dir"])) if private else []
+    boot_file = plan["boot"]["script_url"] if not MODES[plan["boot"]["mode"]].cd else None
+    wanted = [
+        network.render(
+            entry,
+            owner,
+            private=private,
+            forwarders=forwarders,
+            boot_file=boot_file if entry["purpose"] == "machine" else None,
+            log=log,
+        )
+        for entry in plan["networks"]
+    ]
+    return network.apply(connection, wanted, check=check)

@@ -1,0 +1,253 @@
+"""What replaces an image on a node, with fake programs of systemd and podman that keep the state of units in files."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.reload import on_node
+
+OLD, NEW, BAD = (f"registry.agentlab.test/lab/payload@sha256:{digit * 64}" for digit in "123")
+API_SERVER, NODE_AGENT, ORCHESTRATOR, CONTROLLER = (
+    "agent-installer-api-server",
+    "agent-installer-node-agent",
+    "agent-installer-orchestrator",
+    "agent-installer-csr-approver",
+)
+# A restart with the image BAD fails, as that of a program that ends at once.
+SYSTEMCTL = f"""#!/bin/sh
+echo "systemctl $*" >> "$NODE/calls"
+for unit; do :; done
+case "$*" in
+    *ActiveState*) cat "$NODE/units/$unit" 2>/dev/null || echo inactive ;;
+    *MainPID*) cat "$NODE/pid" ;;
+    *restart*)
+        state=active
+        cat "$NODE/runtime/$unit.d"/* >> "$NODE/settings" 2>/dev/null
+        grep -rqs {BAD} "$NODE/share" "$NODE/systemd" && state=failed
+        echo $state > "$NODE/units/$unit"
+        [ "$unit" != agent.service ] || cp "$NODE/share/wanted" "$NODE/share/agent-image" 2>/dev/null || : ;;
+esac
+"""
+PODMAN = """#!/bin/sh
+echo "podman $*" >> "$NODE/calls"
+case "$1" in
+    ps) case "$*" in *Pid*) cat "$NODE/controller" ;; esac; cat "$NODE/installer" 2>/dev/null || : ;;
+    pull) [ ! -e "$NODE/registry-down" ] || { echo "Error: pinging container registry: refused" >&2; exit 125; } ;;
+esac
+"""
+JOURNALCTL = "#!/bin/sh\necho 'NameError: name x'\n"
+
+
+class Node:
+    """A node in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "units").mkdir()
+        (folder / "share").mkdir()
+        (folder / "systemd").mkdir()
+        (folder / "bin").mkdir()
+        for name, text in (("systemctl", SYSTEMCTL), ("podman", PODMAN), ("journalctl", JOURNALCTL)):
+            (folder / "bin" / name).write_text(text)
+            (folder / "bin" / name).chmod(0o755)
+        self.images = folder / "share/images.env"
+        self.images.write_text(f"SERVICE_IMAGE={OLD}\nAGENT_DOCKER_IMAGE={OLD}\nINSTALLER_IMAGE={OLD}\n")
+        self.references = folder / "references"
+        tags = [{"name": name, "from": {"name": OLD}} for name in (API_SERVER, NODE_AGENT, ORCHESTRATOR, "cli")]
+        self.references.write_text(json.dumps({"spec": {"tags": tags}}))
+
+    def runs(self, *units: str) -> None:
+        for unit in units:
+            (self.folder / "units" / unit).write_text("active\n")
+
+    @property
+    def calls(self) -> list[str]:
+        return (self.folder / "calls").read_text().splitlines()
+
+    def referred(self, name: str) -> str:
+        tags = json.loads(self.references.read_text())["spec"]["tags"]
+        return str(next(tag["from"]["name"] for tag in tags if tag["name"] == name))
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    made = Node(tmp_path)
+    monkeypatch.setenv("NODE", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.setattr(on_node, "IMAGES", made.images)
+    monkeypatch.setattr(on_node, "REFERENCES", made.references)
+    monkeypatch.setattr(on_node, "AGENT_IMAGE", tmp_path / "share/agent-image")
+    monkeypatch.setattr(on_node, "UNITS", tmp_path / "systemd")
+    monkeypatch.setattr(on_node, "RUNTIME", tmp_path / "runtime")
+    monkeypatch.setattr(on_node, "PAUSE", 0.01)
+    monkeypatch.setattr(on_node, "STEADY_SECONDS", 0.1)
+    monkeypatch.setattr(on_node, "ANSWER_SECONDS", 5.0)
+
+    class Health(BaseHTTPRequestHandler):
+        """The service, which answers unless its unit failed."""
+
+        def do_GET(self) -> None:
+            works = (tmp_path / "units/assisted-service.service").read_text() == "active\n"
+            self.send_response(200 if works and self.path == "/health" else 503)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Health) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setattr(on_node, "SERVICE_PORT", server.server_port)
+        yield made
+        server.shutdown()
+
+
+def test_the_service_gets_another_image_and_its_pod_stays(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    node.runs(on_node.SERVICE)
+    assert on_node.main(["service", API_SERVER, NEW]) == 0
+    assert node.images.read_text() == f"SERVICE_IMAGE={NEW}\nAGENT_DOCKER_IMAGE={OLD}\nINSTALLER_IMAGE={OLD}\n"
+    # The pod's script would write the former image at the next restart of the pod.
+    assert node.referred(API_SERVER) == NEW and node.referred("cli") == OLD
+    assert f"podman pull --quiet --authfile {on_node.LIVE_SECRET} {NEW}" in node.calls
+    restarts = [call for call in node.calls if "restart" in call]
+    assert restarts == [f"systemctl --job-mode=ignore-dependencies restart {on_node.SERVICE}"]
+    notes = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert notes[0] == {"before": OLD} and "works" in notes[-1]["step"]
+
+
+def test_an_image_that_runs_already(node: Node) -> None:
+    node.runs(on_node.SERVICE)
+    assert on_node.main(["service", API_SERVER, OLD]) == on_node.UNCHANGED
+    assert not [call for call in node.calls if "restart" in call or "pull" in call]
+
+
+def test_a_component_that_does_not_run_here(node: Node) -> None:
+    for place in on_node.PLACES:
+        assert on_node.main([place, NODE_AGENT, NEW]) == on_node.ABSENT
+
+
+def test_a_build_that_does_not_work_is_undone(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    node.runs(on_node.SERVICE)
+    before = node.images.read_text()
+    assert on_node.main(["service", API_SERVER, BAD]) == 1
+    assert node.images.read_text() == before and node.referred(API_SERVER) == OLD
+    assert (node.folder / "units" / on_node.SERVICE).read_text() == "active\n"
+    assert capsys.readouterr().err == f"{on_node.SERVICE} does not work with it: NameError: name x\n"
+    # A restart by systemd itself would have ended the pod, with the database in it.
+    assert (node.folder / "settings").read_text() == "[Service]\nRestart=no\n" * 2
+    assert not list((node.folder / "runtime").rglob("*.conf"))
+
+
+def test_an_image_that_cannot_be_pulled(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    node.runs(on_node.SERVICE)
+    (node.folder / "registry-down").touch()
+    assert on_node.main(["service", API_SERVER, NEW]) == 1
+    assert capsys.readouterr().err == "podman pull: Error: pinging container registry: refused\n"
+    assert not [call for call in node.calls if "restart" in call]
+
+
+def test_during_an_installation_its_images_stay(node: Node) -> None:
+    node.runs(on_node.SERVICE, on_node.AGENT)
+    (node.folder / "share/agent-image").write_text(f"{OLD}\n")
+    (node.folder / "installer").write_text("4f1d\n")
+    assert on_node.main(["service", ORCHESTRATOR, NEW]) == on_node.BUSY
+    assert on_node.main(["agent", NODE_AGENT, NEW]) == on_node.BUSY
+    assert on_node.main(["service", API_SERVER, NEW]) == 0
+
+
+def test_the_agent_is_extracted_from_the_new_image(node: Node) -> None:
+    node.runs(on_node.AGENT)
+    (node.folder / "share/agent-image").write_text(f"{OLD}\n")
+    # A process with the name of the agent's program.
+    program = node.folder / "agent"
+    program.symlink_to(sys.executable)
+    with subprocess.Popen([program, "-c", "import time; time.sleep(60)"]) as process:
+        (node.folder / "pid").write_text(f"{process.pid}\n")
+        assert on_node.main(["agent", NODE_AGENT, NEW]) == 0
+        process.kill()
+    assert node.referred(NODE_AGENT) == NEW
+
+
+def test_the_units_of_an_installed_node(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(on_node, "answers", lambda *given, **__: asked.append(given) or True)
+    text = "[Service]\nExecStart=/usr/bin/podman run --name kubelet {} hyperkube kubelet\nRestart=always\n"
+    for unit in (on_node.API, on_node.KUBELET):
+        (node.folder / "systemd" / unit).write_text(text.format(OLD))
+    node.runs(on_node.API, on_node.KUBELET)
+    assert on_node.main(["cluster", "hyperkube", NEW]) == 0
+    assert (node.folder / "systemd" / on_node.KUBELET).read_text() == text.format(NEW)
+    restarts = [call.split()[-2:] for call in node.calls if "restart" in call]
+    assert restarts == [[on_node.API, on_node.KUBELET]]
+    assert asked == [(6443, "/readyz"), (10250, "/healthz")]
+    assert on_node.main(["cluster", "hyperkube", NEW]) == on_node.UNCHANGED
+
+
+def test_the_controller_gets_another_image_by_its_pod(
+    node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The kubelet replaces the container of the pod that has not ended; podman shows it, with its process."""
+    patches = []
+
+    def pod(name: str, phase: str, where: str) -> dict[str, object]:
+        containers = [{"name": "controller", "image": OLD}]
+        return {
+            "metadata": {"name": name, "labels": {"job-name": "assisted-installer-controller"}},
+            "spec": {"nodeName": where, "containers": containers},
+            "status": {"phase": phase},
+        }
+
+    here = socket.gethostname()
+    pods = [pod("first", "Failed", here), pod("other", "Running", "elsewhere"), pod("second", "Running", here)]
+
+    def kube(method: str, path: str, patch: object = None) -> object:
+        if method == "PATCH":
+            patches.append((path, patch))
+            (tmp_path / "controller").write_text(f"{NEW} 4711\n")
+        return {"items": pods}
+
+    monkeypatch.setattr(on_node, "kube", kube)
+    monkeypatch.setattr(on_node, "TOKEN", tmp_path / "units" / on_node.KUBELET)
+    assert on_node.main(["controller", CONTROLLER, NEW]) == on_node.ABSENT
+    node.runs(on_node.KUBELET)
+    assert on_node.main(["controller", CONTROLLER, NEW]) == 0
+    assert patches == [
+        (f"{on_node.PODS}/second", {"spec": {"containers": [{"name": "controller", "image": NEW}]}}),
+    ]
+    pods[2]["status"]["phase"] = "Succeeded"
+    assert on_node.main(["controller", CONTROLLER, NEW]) == on_node.ABSENT
+
+
+def test_a_port_that_uses_tls(tmp_path: Path) -> None:
+    """The API and the kubelet have certificates for other names than localhost."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=other", "-days", "1"]
+    subprocess.run([*request, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    class Ready(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/readyz" else 503)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Ready) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert on_node.answers(server.server_port, "/readyz", tls=True)
+        assert not on_node.answers(server.server_port, "/other", tls=True)
+        assert not on_node.answers(server.server_port, "/readyz")
+        server.shutdown()
+    assert not on_node.answers(server.server_port, "/readyz", tls=True)
