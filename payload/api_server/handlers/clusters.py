@@ -330,7 +330,8 @@ def update_cluster(e: Engine, call: Call) -> Any:
         "schedulable_masters",
         "load_balancer",
     )
-    fields: Cluster = {**given(body, plain), "schedulable_masters_forced_true": True}
+    fields: Cluster = given(body, plain)
+    fields["schedulable_masters_forced_true"] = True
     if platform is not None:
         fields["platform"] = platform
     managed = bool(cluster.get("user_managed_networking") if asked is None else asked)

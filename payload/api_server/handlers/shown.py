@@ -118,7 +118,7 @@ def cluster_model(
         **{name: [] for name in _CLUSTER_LISTS},
         **_given(cluster),
     }
-    if "schedulable_masters_forced_true" in shown:
+    if "schedulable_masters_forced_true" in shown:  # an imported cluster has it from its first update on
         shown["schedulable_masters_forced_true"] = schedulable_masters(cluster, members.values())
     for name in _IGNORED:
         if not load_json(shown.get(name, "[]"), name=name):

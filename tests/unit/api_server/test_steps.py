@@ -50,3 +50,11 @@ def test_time_sources_of_the_cluster_replace_those_of_the_infra_env() -> None:
     assert _ntp_sources("default", infra_env, cluster) == "c.test"
     assert _ntp_sources("default", infra_env, {}) == "i.test"
     assert _ntp_sources("default", {}, {}) == "default"
+
+
+def test_wildcard_names_are_resolved_with_the_final_dot_first() -> None:
+    asked = json.loads(
+        steps.PRODUCERS["domain-resolution"](view(cluster={"name": "one", "base_dns_domain": "t.test"}))[0]
+    )
+    names = [entry["domain_name"] for entry in asked["domains"]]
+    assert names[-2:] == ["validateNoWildcardDNS.one.t.test.", "validateNoWildcardDNS.one.t.test"]
