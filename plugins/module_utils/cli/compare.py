@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--binary",
         metavar="PROGRAM",
-        help="the other build (default: release.installer.binary of the directory's plan.yaml)",
+        help="the other build (default: release.installer of the directory's plan.yaml)",
     )
     parser.add_argument("--target", choices=TARGETS, default="image", metavar="TARGET",
                         help="what both create (default image): " + ", ".join(TARGETS))  # fmt: skip
@@ -84,9 +84,10 @@ def _program(given: str | None, directory: Path) -> Path:
     if given is None:
         if not (directory / rundir.PLAN).exists():
             raise InstallerError("--binary is required: there is no plan.yaml in the directory that names a build")
-        given = rundir.load_plan(directory)["release"]["installer"]["binary"]
+        build = rundir.load_plan(directory)["release"]["installer"]
+        given = str(directory / "openshift-install") if build["git"] else build["binary"]
         if given is None:
-            raise InstallerError(f"--binary is required: release.installer.binary of {directory / rundir.PLAN} is null")
+            raise InstallerError(f"--binary is required: {directory / rundir.PLAN} names no build in release.installer")
     try:
         check(given, None)
     except InstallerBuildError as error:

@@ -56,7 +56,7 @@ def inputs(sno: Directory, base_iso: Path, monkeypatch: pytest.MonkeyPatch, tmp_
 def test_two_runs_of_one_build_agree(
     inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str
 ) -> None:
-    """Keys, certificates, tokens and UUIDs are random in each run, and are no difference."""
+    """Keys, certificates, tokens and UUIDs are random in each run, and do not count."""
     before = {path: path.read_bytes() for path in inputs.rglob("*") if path.is_file()}
     code, found = compared(capsys, inputs, build(tmp_path / "other"), "--target", target)
     assert found == {}
