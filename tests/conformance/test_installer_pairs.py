@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import binary, compare
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = Path(os.environ.get("AGENTLAB_SHARED") or ROOT.parent / "shared") / "conformance" / "installer-pairs"
@@ -107,3 +108,27 @@ def test_pair(difference: str, documented: str) -> None:
         return
     assert difference, f"agrees with upstream now: remove it from the table and from docs/differences.md: {documented}"
     assert documented in (ROOT / "docs" / "differences.md").read_text()
+
+
+@pytest.mark.skipif(not CASES, reason="the pairs are not here")
+@pytest.mark.parametrize(
+    "pair", [pair for pair in CASES if pair["name"].startswith(("golden/", "third/"))], ids=lambda pair: pair["name"]
+)
+def test_compare_shows_what_is_documented(
+    pair: dict[str, Any], runner: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`agentlab compare` between our run and the recorded one: no other difference in exit code and files."""
+    given, made = tmp_path / "given", tmp_path / "made"
+    for path, text in pair["inputs"].items():
+        for folder in (given, made):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(bytes.fromhex(text["hex"]) if isinstance(text, dict) else text.encode())
+    monkeypatch.setattr(socket, "getaddrinfo", _no_names)
+    monkeypatch.setenv("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE", runner.IMAGE)
+    monkeypatch.setenv("AGENTLAB_RELEASE_VERSION", "4.22.0")
+    status = cli.main(["create", "cluster-manifests", "--consume", "--dir", str(made)])
+    inputs = list(binary.inputs_of(given))
+    ours = compare.Side(status, files=compare.contents(made, inputs))
+    real = compare.Side(pair["rc"], files={path: text.encode() for path, text in pair["files"].items()})
+    found = {one.file for one in compare.differences(ours, real)} - {".openshift_install_state.json"}
+    assert not found or pair["name"] in DIFFERENCES, found

@@ -69,6 +69,7 @@ LAB: dict[str, Verb] = {
 TOOLS: dict[str, Verb] = {
     "create": Verb("create assets as openshift-install agent: image, cluster-manifests, ...", "create"),
     "graph": Verb("print the graph of assets", "create", "graph"),
+    "compare": Verb("show how another build of openshift-install differs, on the same inputs", "compare"),
     "wait-for": Verb("wait as openshift-install agent: bootstrap-complete, install-complete", "wait_for"),
     "iso": Verb("inspect a live ISO, and change its Ignition config or kernel arguments", "coreos.iso"),
     "pxe": Verb("change the Ignition config and network settings of a PXE initramfs", "coreos.pxe"),

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._deps import MissingLibrary
 from ..files import explain, new_file
@@ -13,8 +14,12 @@ from ..log import LEVELS, level_of
 from ..signals import Terminated
 from ..vocabulary import Exit
 
+if TYPE_CHECKING:
+    from ..installer.build import Options
+    from ..log import Log
+
 ASSETS = Path(__file__).resolve().parents[3] / "roles" / "agent_image" / "files" / "live"
-_TARGETS = {
+TARGETS = {
     "agent-config-template": "a template of agent-config.yaml with every field",
     "cluster-manifests": "the ZTP manifests of install-config.yaml and agent-config.yaml",
     "image": "the bootable agent ISO",
@@ -44,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     targets = parser.add_subparsers(dest="target", required=True, metavar="TARGET")
-    for name, text in _TARGETS.items():
+    for name, text in TARGETS.items():
         target = targets.add_parser(name, help=text, description=text, parents=[common], allow_abbrev=False)
         target.add_argument("--consume", action="store_true",
                             help="delete the inputs afterwards, as openshift-install does")  # fmt: skip
@@ -78,23 +83,34 @@ def main(argv: list[str]) -> int:
     options = run.Options.from_environment(
         dict(os.environ), directory, ASSETS, interactive=getattr(arguments, "interactive", False)
     )
-    if options.release_image and arguments.target not in ("agent-config-template", "certificates"):
-        log.warning(
-            f"Found override for release image ({options.release_image}). Please be warned, this is not advised"
-        )
     try:
-        run.create([arguments.target], options, log, consume=arguments.consume)
-    except (ValueError, OSError, MissingLibrary) as error:
-        status = run.exit_code(error)
-        text = explain(error) if isinstance(error, OSError) else str(error)
-        (log.error if status == Exit.INSTALL_CONFIG else log.fatal)(text)
-        return status
+        return attempt(arguments.target, options, log, consume=arguments.consume)
     except Terminated as error:
         log.fatal(str(error))
         raise
     except KeyboardInterrupt:
         log.fatal("interrupted")
         return Exit.CREATE_INTERRUPTED
+
+
+def attempt(target: str, options: Options, log: Log, *, consume: bool = False) -> int:
+    """Create a target with the messages of openshift-install in `log`, that of a failure included; returns the exit code.
+
+    target: a key of `TARGETS`; consume: delete the inputs afterwards.
+    """
+    from ..installer import run
+
+    if options.release_image and target not in ("agent-config-template", "certificates"):
+        log.warning(
+            f"Found override for release image ({options.release_image}). Please be warned, this is not advised"
+        )
+    try:
+        run.create([target], options, log, consume=consume)
+    except (ValueError, OSError, MissingLibrary) as error:
+        status = run.exit_code(error)
+        text = explain(error) if isinstance(error, OSError) else str(error)
+        (log.error if status == Exit.INSTALL_CONFIG else log.fatal)(text)
+        return status
     return Exit.OK
 
 

@@ -220,6 +220,8 @@ class _Exporter:
             self.lose("release.profile")
         if p["installer"]["binary"]:
             self.lose("release.installer.binary", "dev-scripts builds openshift-install from a repository")
+        if p["installer"]["git"]:
+            self.lose("release.installer.git", "dev-scripts takes it from the release, or from its own checkout")
         if self.real:
             self.put("OPENSHIFT_RELEASE_IMAGE", p["image"], "release.image")
             if p["version"]:

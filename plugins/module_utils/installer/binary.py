@@ -36,7 +36,7 @@ _MANIFESTS = ("cluster-manifests", "mirror")
 _EXTRA = "openshift"
 # Programs that openshift-install starts, and the modules of the collection that answer.
 _TOOLS = {"oc": "payload.tools.oc", "nmstatectl": "plugins.module_utils.cli nmstate"}
-_LINE = re.compile(r'^(?:time="[^"]*" )?level=(\w+) msg=(?:"((?:[^"\\]|\\.)*)"|(\S*))')
+_LINE = re.compile(r'^(?:time="[^"]*" )?level=(\w+) msg=(?:"((?:[^"\\]|\\.)*)"$|(.*))')
 _ESCAPED = re.compile(r"\\(.)")
 _PUBLIC = ("boot-artifacts", "rendezvousIP")
 
@@ -47,7 +47,7 @@ Say = Callable[[str, str], None]
 class Given:
     """program: the build; directory: the assets; collection: root of this collection, for `oc`; cache: for its base ISOs.
 
-    release_image: pullspec of what it installs; os_image: URL of another base ISO.
+    release_image: pullspec of what it installs, "" for its own; os_image: URL of another base ISO.
     """
 
     program: Path
@@ -140,7 +140,7 @@ def create(given: Given, targets: Iterable[str], say: Say, *, check: bool = Fals
     Raises `InstallerError`, and then the directory is as it was, but for the log.
     """
     targets = list(targets)
-    inputs = sorted(_inputs(given.directory))
+    inputs = sorted(inputs_of(given.directory))
     digest = _digest(given, targets, inputs)
     if _made(given.directory) == [digest, _hash(given.directory / FILENAME)]:
         return []
@@ -208,8 +208,9 @@ def prepare(given: Given, work: Path) -> dict[str, str]:
         # An installed nmstatectl is upstream's own, so it comes first; the lab's oc knows the lab's release.
         "PATH": os.pathsep.join([str(tools), path]),
         "SSL_CERT_FILE": str(trusted),
-        "OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE": given.release_image,
     }
+    if given.release_image:
+        found["OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE"] = given.release_image
     if shutil.which("nmstatectl", path=path):
         (tools / "nmstatectl").unlink()
     if given.os_image:
@@ -231,8 +232,11 @@ def _run(command: list[str], environment: Mapping[str, str], say: Say) -> None:
         )
 
 
-def _inputs(directory: Path) -> Iterator[str]:
-    """Yield the files that it reads. Manifests are its output where there is an install-config.yaml."""
+def inputs_of(directory: Path) -> Iterator[str]:
+    """Yield the files that it reads, relative to the directory.
+
+    Manifests are its output where there is an install-config.yaml.
+    """
     configs = [name for name in _CONFIGS if (directory / name).is_file()]
     yield from configs
     for folder in (_EXTRA, *(() if _CONFIGS[0] in configs else _MANIFESTS)):

@@ -17,7 +17,7 @@ from .faults import KINDS
 from .formats import LABEL
 from .names import mac_address
 from .options import Profile
-from .presets import ROLES
+from .presets import DEFAULTS, ROLES
 from .problems import Finding, Path, duplicates
 from .topologies import TOPOLOGIES
 
@@ -138,6 +138,19 @@ def _check_release(profile: Profile, _cluster: str) -> Iterator[Finding]:
             )
     elif release["image"]:
         yield ("release", "image"), release["image"], "a release image requires `payload: ocp`"
+    build = release["installer"]
+    if build["git"] and build["binary"]:
+        yield (
+            ("release", "installer", "git"),
+            build["git"],
+            "requires that release.installer.binary is null: which of the two?",
+        )
+    if build["ref"] != DEFAULTS["release"]["installer"]["ref"] and not build["git"]:
+        yield (
+            ("release", "installer", "ref"),
+            build["ref"],
+            "requires release.installer.git, the repository that has it",
+        )
 
 
 def _check_hypervisor(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -193,7 +206,7 @@ def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
     names = [name for name, _role, _index in node_names(profile)]
-    nics = links.nics(profile)
+    nics, installer = links.nics(profile), profile["release"]["installer"]
     for index, fault in enumerate(profile["faults"]):
         path: Path = ("faults", index)
         given = (
@@ -224,8 +237,12 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 fault["kind"],
                 "requires `hypervisor: {kind: sandbox}`: elsewhere it would change the host's own rules",
             )
-        if fault["kind"] == "expired_token" and profile["release"]["installer"]["binary"]:
-            yield (*path, "kind"), fault["kind"], "requires agentlab's own installer, without release.installer.binary"
+        if fault["kind"] == "expired_token" and (installer["binary"] or installer["git"]):
+            yield (
+                (*path, "kind"),
+                fault["kind"],
+                "requires agentlab's own installer, without release.installer.binary or .git",
+            )
         if fault["kind"] in ("component_fails", "image_missing") and profile["release"]["payload"] != "lab":
             yield (*path, "kind"), fault["kind"], "requires `release: {payload: lab}`: only its images can be modified"
         if fault["kind"] == "wrong_token" and fault["node"] in names[:1]:

@@ -114,7 +114,12 @@ def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
         for name, source in profile["release"]["payload_overrides"].items():
             yield from _override(name, source)
 
-    binary = profile["release"]["installer"]["binary"]
+    build = profile["release"]["installer"]
+    binary, repository = build["binary"], build["git"]
+    if repository and (text := openshift_install.missing()):
+        yield ("release", "installer", "git"), repository, text
+    elif repository and repository.startswith("/") and not openshift_install.is_repository(Path(repository)):
+        yield ("release", "installer", "git"), repository, "is not a git repository"
     if binary:
         try:
             openshift_install.check(binary, profile["release"]["version"])

@@ -101,6 +101,11 @@ FORMATS: dict[str, Format] = {
         r"(eth|bond)[0-9]{1,3}(\.[1-9][0-9]{0,3})?",
     ),
     "file": Format("a path from the root or from home, such as ~/.ssh/id_rsa.pub", r"~?/.*"),
+    "source": Format(
+        "a git repository: a URL, USER@HOST:PATH, or a path from the root or from home",
+        r"(https?|ssh|git|file)://[!-~]+|[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[!-~]+|~?/.*",
+    ),
+    "ref": Format("a branch, tag or commit, such as release-4.22", r"[A-Za-z0-9][A-Za-z0-9._/+-]*", _has_no_dots),
     "directory": Format(
         "an absolute path of letters, digits, `_`, `.`, `+`, `@` and `-`, without `..`, such as /var/lib/agentlab",
         r"(/[\w.+@-]+)+",

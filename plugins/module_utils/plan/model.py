@@ -30,7 +30,9 @@ from .fields import (
     Platform,
     Port,
     Prefix,
+    Ref,
     Repository,
+    Source,
     Stack,
     Url,
     Version,
@@ -66,7 +68,11 @@ class InstallerBuild(TypedDict):
     """The openshift-install of the stages `image` and `wait`."""
 
     binary: File | None
-    """A build of it, which both stages run; null: agentlab's own installer."""
+    """A build of it, which both stages run; null, and without `git`: agentlab's own installer."""
+    git: Source | None
+    """A repository of it, which is built with the Go toolchain of this host."""
+    ref: Ref
+    """The branch, tag or commit of `git`."""
 
 
 class Release(TypedDict):

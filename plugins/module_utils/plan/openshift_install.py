@@ -1,10 +1,11 @@
-"""Checks of a build of openshift-install that a profile names."""
+"""Checks of an openshift-install that a profile names: a build, or a repository of it."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -51,3 +52,14 @@ def check(name: str, release: str | None) -> None:
         raise InstallerBuildError(
             f"is version {found[1].decode()}, the release is {release}: must be a build of {line}, or of no release"
         )
+
+
+def missing() -> str:
+    """Return what a build from a repository needs and this host lacks, to follow its name; "" when it has all."""
+    lacking = [name for name in ("git", "go") if not shutil.which(name)]
+    return f"is built with git and go: {' and '.join(lacking)} must be in PATH" if lacking else ""
+
+
+def is_repository(path: Path) -> bool:
+    """Return whether `path` is a git repository, with or without a working tree."""
+    return (path / ".git").exists() or (path / "HEAD").is_file()

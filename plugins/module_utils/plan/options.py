@@ -28,7 +28,9 @@ from .fields import (
     Platform,
     Port,
     Range,
+    Ref,
     Repository,
+    Source,
     Stack,
     Version,
     VlanId,
@@ -45,7 +47,11 @@ class InstallerBuildOptions(TypedDict, total=False):
     """The openshift-install of the stages `image` and `wait`."""
 
     binary: File | None
-    """Your build of it, which both stages run. Null: agentlab's own installer."""
+    """Your build of it, which both stages run. Null, and without `git`: agentlab's own installer."""
+    git: Source | None
+    """A repository of it, which is built with the Go toolchain of this host; `binary` is null then."""
+    ref: Ref
+    """The branch, tag or commit of `git`. A build is kept by its commit."""
 
 
 class ReleaseOptions(TypedDict, total=False):

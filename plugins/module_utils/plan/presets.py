@@ -32,7 +32,7 @@ DEFAULTS: dict[str, Any] = {
         "profile": None,
         "image": None,
         "payload_overrides": {},
-        "installer": {"binary": None},
+        "installer": {"binary": None, "git": None, "ref": "HEAD"},
     },
     "hypervisor": {
         "kind": "sandbox",

@@ -221,9 +221,10 @@ def complete(raw: Mapping[str, Any]) -> Profile:
     release["payload_overrides"] = {
         name: overrides.absolute(source) for name, source in release["payload_overrides"].items()
     }
-    if release["installer"]["binary"]:
+    for field in ("binary", "git"):
         # The stages run as root, whose home is another.
-        release["installer"]["binary"] = str(FilePath(release["installer"]["binary"]).expanduser())
+        if str(release["installer"][field]).startswith("~"):
+            release["installer"][field] = str(FilePath(release["installer"][field]).expanduser())
     if release["profile"] is None:
         line = ".".join((release["version"] or "").split(".")[:2])
         release["profile"] = line if line in RELEASES else LATEST.name

@@ -11,6 +11,7 @@ from typing import Any
 import pycdlib
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import files_of
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials, run
@@ -18,6 +19,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 
 ASSETS = Path(__file__).resolve().parents[3] / "roles" / "agent_image" / "files" / "live"
 RELEASE = "127.0.0.1:9/lab/release@sha256:" + "0" * 64  # nothing answers there
+INITRD = cpio.archive({"init": b"initrd"})
 KEY = (
     "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBPZ09izplhbJwtz5iixTX9EKIB3hvds2cHqtMO9cZAu"
     "2o5ksZcCMPBnS6AevY4z7e3N+zxb/mNFQ7ZMcTZ4FZVs= somebody@example"
@@ -114,7 +116,7 @@ def base_iso(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {
         "EFI/redhat/grub.cfg": grub, "coreos/kargs.json": json.dumps(info).encode(),
         "coreos/igninfo.json": b'{"file": "images/ignition.img"}', "images/pxeboot/vmlinuz": b"kernel",
-        "images/pxeboot/initrd.img": b"initrd", "images/pxeboot/rootfs.img": b"rootfs",
+        "images/pxeboot/initrd.img": INITRD, "images/pxeboot/rootfs.img": b"rootfs",
         "images/ignition.img": bytes(262144),
     }  # fmt: skip
     iso = pycdlib.PyCdlib()

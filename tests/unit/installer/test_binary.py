@@ -167,6 +167,10 @@ def test_a_failed_create_leaves_nothing(tmp_path: Path, run_dir: Path, body: str
         ('level=info msg="a \\"b\\"\\nc"', ("info", 'a "b"\nc')),
         ('time="2026-01-01T00:00:00Z" level=warn msg=plain', ("warning", "plain")),
         ("level=odd msg=x", ("info", "x")),
+        # As openshift-install writes them where there is no terminal: without quotes.
+        ("level=info msg=Image created in: DIR", ("info", "Image created in: DIR")),
+        ('level=info msg="a" is b', ("info", '"a" is b')),
+        ("level=debug msg=", ("debug", "")),
         ("panic: oh", ("info", "panic: oh")),
     ],
 )

@@ -209,6 +209,7 @@ def test_no_format_takes_two_lines() -> None:
         "mac": "00:1a:2b:3c:4d:5e",
         "uuid": "123e4567-e89b-42d3-a456-426614174000",
         "file": "/a",
+        "source": "https://h/a",
         "directory": "/a/b",
         "domain": "a.b",
         "label": "a",
