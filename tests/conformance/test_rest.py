@@ -17,6 +17,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +117,10 @@ OS_IMAGES = [
 ]
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[str]:
+@contextmanager
+def service(folder: Path) -> Iterator[str]:
+    """A service with its data in `folder`; its URL."""
+    folder.mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -141,10 +144,10 @@ def service(tmp_path: Path) -> Iterator[str]:
         "--listen",
         f"127.0.0.1:{port}",
         "--data",
-        str(tmp_path / "data"),
+        str(folder / "data"),
     ]
     with (
-        (tmp_path / "service.log").open("wb") as log,
+        (folder / "service.log").open("wb") as log,
         subprocess.Popen(command, env=environment, stdout=log, stderr=log) as process,
     ):
         try:
@@ -252,26 +255,32 @@ def replay(url: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[tupl
 
 
 @pytest.mark.slow
-@pytest.mark.flaky(reruns=2)  # on a busy machine a monitor comes by elsewhere; what a change broke differs each time
-def test_recorded_answers(service: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    found = replay(service, monkeypatch, tmp_path)
-    codes = [want["name"] for want, status, __ in found if want["status"] != status and want["name"] not in CHANCE]
-    pairs = [
-        (want["name"], plain(want["answer"]), plain(answer))
-        for want, status, answer in found
-        if want["status"] == status
-    ]
-    bodies = [name for name, real, ours in pairs if real != ours]
-    agree = 1 - len(codes) / len(found)
-    whole = 1 - (len(codes) + len(bodies)) / len(found)
-    print(
-        f"{len(found)} requests, status codes {agree:.1%}, bodies {whole:.1%}; bodies that differ: {', '.join(bodies)}"
-    )
-    assert agree >= STATUS_RATE, ", ".join(sorted(set(codes) - set(STATUSES)))
-    assert whole >= BODY_RATE, bodies
-    # Two follow from chance: a monitor that comes by between two requests.
-    assert len(set(codes) - set(STATUSES)) <= 2, sorted(set(codes) - set(STATUSES))
-    assert {name for name, real, ours in pairs if settled(real) != settled(ours)} - set(BODIES) == set()
+def test_recorded_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The rates in each run; single answers by the best of three, as a monitor comes by at another moment in each."""
+    more: set[str] | None = None
+    for attempt in ("first", "second", "third"):
+        with service(tmp_path / attempt) as url, monkeypatch.context() as patch:
+            found = replay(url, patch, tmp_path / attempt)
+        codes = {want["name"] for want, status, __ in found if want["status"] != status} - CHANCE
+        pairs = [
+            (want["name"], plain(want["answer"]), plain(answer))
+            for want, status, answer in found
+            if want["status"] == status
+        ]
+        bodies = {name for name, real, ours in pairs if real != ours}
+        agree = 1 - len(codes) / len(found)
+        whole = 1 - (len(codes) + len(bodies)) / len(found)
+        print(
+            f"{len(found)} requests, status codes {agree:.1%}, bodies {whole:.1%}; bodies that differ: {sorted(bodies)}"
+        )
+        assert agree >= STATUS_RATE, sorted(codes - set(STATUSES))
+        assert whole >= BODY_RATE, sorted(bodies)
+        differing = {name for name, real, ours in pairs if settled(real) != settled(ours)} - set(BODIES)
+        now = differing | (codes - set(STATUSES))
+        more = now if more is None else more & now
+        if not more:
+            return
+    assert more == set(), "these differ in each of three runs, and docs/differences.md does not state it"
 
 
 def test_what_differs_is_documented() -> None:
