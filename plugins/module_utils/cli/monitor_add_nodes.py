@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import threading
 from pathlib import Path
 
 from ..assisted.client import AssistedClient
@@ -57,8 +58,11 @@ def main(argv: list[str]) -> int:
         log("fatal", str(error))
         return Exit.FAILED
 
+    lock = threading.Lock()  # nodes are followed by a thread each
+
     def say(message: Message) -> None:
-        log(message.level, message.text)
+        with lock:
+            log(message.level, message.text)
 
     nodes = []
     for address in addresses:

@@ -11,6 +11,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -162,19 +163,24 @@ class NodeMonitor:
 
 
 def monitor(nodes: Sequence[NodeMonitor], clock: Clock = time, limit: float = LIMIT) -> bool:
-    """Follow nodes until all are ready, for at most `limit` seconds. Return whether all are."""
+    """Follow nodes until all are ready, for at most `limit` seconds. Return whether all are.
+
+    They are asked at the same time, since those that do not answer take many seconds: `say` of the nodes is called from
+    several threads.
+    """
     end, left = clock.time() + limit, list(nodes)
-    while True:
-        left = [node for node in left if not node.step()]
-        if not left:
-            return True
-        if clock.time() >= end:
-            for node in left:
-                node.say(
-                    Message("error", f"Node {node.address}: Node monitoring timed out after {limit / 60:g} minutes")
-                )
-            return False
-        clock.sleep(INTERVAL)
+    with ThreadPoolExecutor(max(1, len(nodes))) as pool:
+        while True:
+            ready = list(pool.map(NodeMonitor.step, left))
+            left = [node for node, is_ready in zip(left, ready, strict=True) if not is_ready]
+            if not left:
+                return True
+            if clock.time() >= end:
+                break
+            clock.sleep(INTERVAL)
+    for node in left:
+        node.say(Message("error", f"Node {node.address}: Node monitoring timed out after {limit / 60:g} minutes"))
+    return False
 
 
 def pending(requests: Sequence[Object], signer: str, names: Sequence[str]) -> list[Object]:

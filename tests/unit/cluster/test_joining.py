@@ -230,6 +230,18 @@ def test_limit() -> None:
     )
 
 
+def test_nodes_are_asked_at_the_same_time() -> None:
+    """A node that does not answer for seconds held up the others."""
+    meeting = threading.Barrier(3)
+
+    def kubelet(__: str) -> bool:
+        meeting.wait(10)
+        return True
+
+    nodes = [NodeMonitor(f"192.0.2.{n}", [], Rest(), Silent(), lambda __: None, kubelet) for n in (1, 2, 3)]
+    assert not monitor(nodes, Clock(), limit=0)
+
+
 def test_without_a_name_requests_are_not_read() -> None:
     said: list[Message] = []
     assert not NodeMonitor(ADDRESS, [], Rest(), Silent(), said.append, lambda __: True).step()
