@@ -10,8 +10,13 @@ from pathlib import Path
 from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
 from ..cluster.joining import NodeMonitor, monitor, names_of, watcher_token
+from ..documents import read_file
 from ..errors import ClusterError
+from ..files import explain
+from ..installer.errors import InstallerError
+from ..installer.nodes_config import FILENAME, addresses_of, load_nodes_config
 from ..log import LEVELS, Log, level_of
+from ..releases import RELEASES
 from ..vocabulary import Exit
 from ..watch import Message
 
@@ -22,7 +27,12 @@ def parser() -> argparse.ArgumentParser:
         description="Report the progress of nodes that join a cluster until they are ready. Certificate requests that "
         "wait are shown; `oc adm certificate approve` approves them.",
     )
-    top.add_argument("address", nargs="+", metavar="IP", help="IP address of a new node")
+    top.add_argument(
+        "address",
+        nargs="*",
+        metavar="IP",
+        help="IP address of a new node (default: the static addresses in DIR/nodes-config.yaml)",
+    )
     top.add_argument("--dir", type=Path, default=Path(), help="assets directory of the cluster (default .)")
     top.add_argument(
         "--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the cluster (default DIR/auth/kubeconfig)"
@@ -45,7 +55,12 @@ def main(argv: list[str]) -> int:
         Log(None)("fatal", f"invalid log-level: {error}")
         return Exit.FAILED
     addresses: dict[str, None] = {}
-    for text in args.address:
+    try:
+        given = args.address or _configured(args.dir, log)
+    except (InstallerError, OSError) as error:
+        log("fatal", explain(error) if isinstance(error, OSError) else str(error))
+        return Exit.FAILED
+    for text in given:
         try:
             addresses[str(ipaddress.ip_address(text))] = None
         except ValueError:
@@ -72,3 +87,8 @@ def main(argv: list[str]) -> int:
             log("info", f"Node {address}: {text}")
         nodes.append(NodeMonitor(address, names, AssistedClient(address, token), kube, say))
     return Exit.OK if monitor(nodes) else Exit.FAILED
+
+
+def _configured(folder: Path, log: Log) -> list[str]:
+    """The static addresses in a folder's nodes-config.yaml, which has the same form for all releases."""
+    return addresses_of(load_nodes_config(read_file(folder / FILENAME), RELEASES["4.22"], log))

@@ -322,12 +322,19 @@ async def test_verb(
     assert await asyncio.to_thread(cli.main, [*command, "127.0.0.1"]) == 0
     shown = capfd.readouterr().err
     assert "Node 127.0.0.1: Node is Ready" in shown
+    (tmp_path / "nodes-config.yaml").write_text(
+        "hosts: [{hostname: a, interfaces: [{name: eth0, macAddress: '52:54:00:aa:bb:01'}], networkConfig: "
+        "{interfaces: [{name: eth0, ipv4: {address: [{ip: 127.0.0.1, prefix-length: 8}]}}]}}]"
+    )
+    assert await asyncio.to_thread(cli.main, command) == 0
+    assert "Node 127.0.0.1: Node is Ready" in capfd.readouterr().err
     assert "Node 127.0.0.1: Node is Ready" in (tmp_path / ".openshift_install.log").read_text()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ([], "nodes-config.yaml"),
         (["192.0.2.300"], "192.0.2.300 is not valid IP address"),
         (["extraworker-0"], "extraworker-0 is not valid IP address"),
         (["--kubeconfig", "missing", "192.0.2.3"], "missing: not a usable kubeconfig"),
