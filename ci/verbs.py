@@ -270,6 +270,15 @@ def _wait_for(verbs: Verbs) -> None:
     expect("Install complete!" in verbs.call("exec", "--", "sh", "-c", f"{' '.join(inside)} 2>&1"), "wait-for")
 
 
+def _monitor_add_nodes(verbs: Verbs) -> None:
+    """A node of the cluster is one that has joined."""
+    nodes = json.loads(verbs.call("kubectl", "get", "nodes", "-o", "json"))["items"]
+    addresses = [a["address"] for node in nodes for a in node["status"]["addresses"] if a["type"] == "InternalIP"]
+    inside = verbs.command("monitor-add-nodes", "--dir", str(verbs.run_dir), *addresses)
+    shown = verbs.call("exec", "--", "sh", "-c", f"{' '.join(inside)} 2>&1")
+    expect(all(f"Node {address}: Node is Ready" in shown for address in addresses), shown)
+
+
 def _iso(verbs: Verbs) -> None:
     expect("ignition" in json.loads(verbs.call("iso", "ignition", "show", f"{verbs.run_dir}/agent.x86_64.iso")), "iso")
 
@@ -369,6 +378,7 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "create": _create,
     "graph": lambda verbs: expect("digraph" in verbs.call("graph"), "graph"),
     "wait-for": _wait_for,
+    "monitor-add-nodes": _monitor_add_nodes,
     "iso": _iso,
     "pxe": _pxe,
     "dev": _dev,

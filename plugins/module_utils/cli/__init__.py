@@ -71,6 +71,7 @@ TOOLS: dict[str, Verb] = {
     "graph": Verb("print the graph of assets", "create", "graph"),
     "compare": Verb("show how another build of openshift-install differs, on the same inputs", "compare"),
     "wait-for": Verb("wait as openshift-install agent: bootstrap-complete, install-complete", "wait_for"),
+    "monitor-add-nodes": Verb("follow nodes that join a cluster, as oc adm node-image monitor", "monitor_add_nodes"),
     "iso": Verb("inspect a live ISO, and change its Ignition config or kernel arguments", "coreos.iso"),
     "pxe": Verb("change the Ignition config and network settings of a PXE initramfs", "coreos.pxe"),
     "dev": Verb(

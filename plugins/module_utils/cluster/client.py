@@ -92,6 +92,9 @@ class ClusterClient:
     def nodes(self) -> list[dict[str, Any]]:
         return self.get("/api/v1/nodes")["items"]
 
+    def certificate_requests(self) -> list[dict[str, Any]]:
+        return self.get("/apis/certificates.k8s.io/v1/certificatesigningrequests")["items"]
+
     def cluster_version(self) -> dict[str, Any]:
         return self.get(f"{CONFIG}/clusterversions/version")
 

@@ -53,7 +53,9 @@ class Struct:
 Shape = Union[str, "list[Any]", Map, Struct]
 
 
-def decode_file(text: str, name: str, shape: Struct, *, strict: bool = True, unknown: list[str] | None = None) -> Any:
+def decode_file(
+    text: str | bytes, name: str, shape: Struct, *, strict: bool = True, unknown: list[str] | None = None
+) -> Any:
     """Decode the single YAML document `text` of the file `name`.
 
     Every unknown field (unless `strict` is false) and every wrong type is collected and raised as one `InstallerError`

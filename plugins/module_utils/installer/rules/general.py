@@ -13,6 +13,13 @@ from ..models import InstallConfig
 from .pull_secret import check_pull_secret
 
 
+def check_ssh_key(key: str, errors: FieldErrors) -> None:
+    """Check each line of `sshKey`: a public key in the form of authorized_keys."""
+    for line in filter(None, key.split("\n")):
+        if not ssh_key_type(line):
+            errors.invalid("sshKey", line, "ssh: no key found")
+
+
 def check_general(config: InstallConfig, errors: FieldErrors) -> None:
     """Check SSH keys, the additional trust bundle and its policy."""
     key = config.get("sshKey", "")
@@ -25,9 +32,7 @@ def check_general(config: InstallConfig, errors: FieldErrors) -> None:
                 "sshKey", key, f"SSH key type {kind} unavailable when FIPS is enabled. Please use rsa or ecdsa."
             )
     else:
-        for line in filter(None, key.split("\n")):
-            if not ssh_key_type(line):
-                errors.invalid("sshKey", line, "ssh: no key found")
+        check_ssh_key(key, errors)
     bundle = config.get("additionalTrustBundle", "")
     if bundle:
         why = pem.problem(bundle)

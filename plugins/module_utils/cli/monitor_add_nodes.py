@@ -1,0 +1,94 @@
+"""`agentlab monitor-add-nodes IP ...`, the verb of node-joiner that `oc adm node-image monitor` runs."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import threading
+from pathlib import Path
+
+from ..assisted.client import AssistedClient
+from ..cluster.client import ClusterClient
+from ..cluster.joining import NodeMonitor, monitor, names_of, watcher_token
+from ..documents import read_file
+from ..errors import ClusterError
+from ..files import explain
+from ..installer.errors import InstallerError
+from ..installer.nodes_config import FILENAME, addresses_of, load_nodes_config
+from ..log import LEVELS, Log, level_of
+from ..releases import RELEASES
+from ..vocabulary import Exit
+from ..watch import Message
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="agentlab monitor-add-nodes",
+        description="Report the progress of nodes that join a cluster until they are ready. Certificate requests that "
+        "wait are shown; `oc adm certificate approve` approves them.",
+    )
+    top.add_argument(
+        "address",
+        nargs="*",
+        metavar="IP",
+        help="IP address of a new node (default: the static addresses in DIR/nodes-config.yaml)",
+    )
+    top.add_argument("--dir", type=Path, default=Path(), help="assets directory of the cluster (default .)")
+    top.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the cluster (default DIR/auth/kubeconfig)"
+    )
+    top.add_argument(
+        "--log-level",
+        default="info",
+        metavar="LEVEL",
+        help="minimum level of messages (default info): " + ", ".join(LEVELS),
+    )
+    return top
+
+
+def main(argv: list[str]) -> int:
+    """Exit with OK when all nodes are ready, FAILED for wrong arguments and when a node was not ready in time."""
+    args = parser().parse_args(argv)
+    try:
+        log = Log(args.dir if args.dir.is_dir() else None, level_of(args.log_level))
+    except ValueError as error:
+        Log(None)("fatal", f"invalid log-level: {error}")
+        return Exit.FAILED
+    addresses: dict[str, None] = {}
+    try:
+        given = args.address or _configured(args.dir, log)
+    except (InstallerError, OSError) as error:
+        log("fatal", explain(error) if isinstance(error, OSError) else str(error))
+        return Exit.FAILED
+    for text in given:
+        try:
+            addresses[str(ipaddress.ip_address(text))] = None
+        except ValueError:
+            log("fatal", f"{text} is not valid IP address")
+            return Exit.FAILED
+    try:
+        kube = ClusterClient(args.kubeconfig or args.dir / "auth" / "kubeconfig")
+        token = watcher_token(kube)
+    except ClusterError as error:
+        log("fatal", str(error))
+        return Exit.FAILED
+
+    lock = threading.Lock()  # nodes are followed by a thread each
+
+    def say(message: Message) -> None:
+        with lock:
+            log(message.level, message.text)
+
+    nodes = []
+    for address in addresses:
+        names = names_of(address)
+        if not names:
+            text = f"Cannot resolve IP address {address} to a hostname. Skipping checks for pending CSRs."
+            log("info", f"Node {address}: {text}")
+        nodes.append(NodeMonitor(address, names, AssistedClient(address, token), kube, say))
+    return Exit.OK if monitor(nodes) else Exit.FAILED
+
+
+def _configured(folder: Path, log: Log) -> list[str]:
+    """The static addresses in a folder's nodes-config.yaml, which has the same form for all releases."""
+    return addresses_of(load_nodes_config(read_file(folder / FILENAME), RELEASES["4.22"], log))

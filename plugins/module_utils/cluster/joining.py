@@ -1,0 +1,254 @@
+"""Nodes that join an installed cluster: what `node-joiner monitor-add-nodes` reports, in its words.
+
+`oc adm node-image monitor` runs that program. Texts, intervals and limits are those of openshift/installer
+`pkg/agent/monitoraddnodes.go`.
+"""
+
+from __future__ import annotations
+
+import base64
+import socket
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .._deps import optional
+from ..assisted.monitor import Monitor
+from ..assisted.watcher import Rest
+from ..errors import AssistedError, ClusterError
+from ..vocabulary import Port
+from ..watch import Clock, Message
+from .client import is_true
+
+if TYPE_CHECKING:
+    from cryptography import x509
+else:
+    x509 = optional("cryptography.x509", "cryptography")
+
+INTERVAL = 5.0
+LIMIT = 90 * 60.0
+"""Seconds after which the monitor gives up; all nodes share them."""
+CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
+SERVING_SIGNER = "kubernetes.io/kubelet-serving"
+TOKENS = "/api/v1/namespaces/openshift-config/secrets/agent-auth-token"
+"""The Secret with the tokens of the services that run on the new nodes; the node image has the same."""
+
+_KUBELET = "Kubelet is running"
+
+Object = dict[str, Any]
+
+
+class Kube(Protocol):
+    """What a monitor needs of the cluster's API. All methods raise `ClusterError`. See `ClusterClient`, which is one."""
+
+    def find(self, path: str) -> Object | None: ...
+    def nodes(self) -> list[Object]: ...
+    def certificate_requests(self) -> list[Object]: ...
+
+
+@dataclass
+class NodeMonitor:
+    """Follows one node from its boot of the node image until it is ready.
+
+    address: the node's, in canonical form; names: what it resolves to, empty if it does not: certificate requests are
+    then not looked at; say: gets every message; kubelet: whether the kubelet at an address answers; clock: for the
+    times of the service's messages.
+    """
+
+    address: str
+    names: Sequence[str]
+    rest: Rest
+    kube: Kube
+    say: Callable[[Message], None]
+    kubelet: Callable[[str], bool] = field(default=lambda address: kubelet_answers(address))
+    clock: Clock = time
+    _said: set[str] = field(default_factory=set, init=False)
+    _service: Monitor = field(default_factory=Monitor, init=False)
+
+    def step(self) -> bool:
+        """Report what has changed since the last call. Return whether the node is ready, after which there is no change."""
+        infra_envs = self._infra_envs()
+        if infra_envs is not None:
+            self._once("Assisted Service API is available")
+        if _KUBELET not in self._said and self.kubelet(self.address):
+            self._once(_KUBELET)
+        serving = self._certificate_requests()
+        node = self._node()
+        if node:
+            self._once("Node joined cluster")
+        if node and is_true(node, "Ready"):
+            if serving:
+                self._info(
+                    "Node is Ready but has CSRs pending approval. Until all CSRs are approved, the node may not be fully "
+                    "functional."
+                )
+                self._requests(serving)
+            else:
+                self._info("Node is Ready")
+            return True
+        if infra_envs is not None:
+            self._report_service(infra_envs)
+        return False
+
+    def _info(self, text: str) -> None:
+        self._report(Message("info", text))
+
+    def _report(self, message: Message) -> None:
+        self.say(Message(message.level, f"Node {self.address}: {message.text}"))
+
+    def _once(self, text: str) -> bool:
+        """Report what is reported once. Return whether it was not yet."""
+        if text in self._said:
+            return False
+        self._said.add(text)
+        self._info(text)
+        return True
+
+    def _infra_envs(self) -> list[Object] | None:
+        try:
+            return self.rest.infra_envs()
+        except AssistedError as error:
+            self._report(Message("debug", str(error)))
+            return None
+
+    def _certificate_requests(self) -> list[Object]:
+        """Report the node's pending requests once its kubelet runs. Return those for the serving certificate."""
+        if not self.names:
+            return []
+        try:
+            found = self.kube.certificate_requests()
+        except ClusterError as error:
+            self._report(Message("debug", f"Error calling listCSRs(): {error}"))
+            self._info("Cannot retrieve CSRs from Kube API. Skipping checks for pending CSRs")
+            return []
+        waiting = [pending(found, signer, self.names) for signer in (CLIENT_SIGNER, SERVING_SIGNER)]
+        if _KUBELET in self._said:
+            for which, requests in zip(("First", "Second"), waiting, strict=True):
+                if requests and self._once(f"{which} CSR Pending approval"):
+                    self._requests(requests)
+        return waiting[1]
+
+    def _requests(self, requests: Sequence[Object]) -> None:
+        for one in requests:
+            self._info(
+                f"CSR {one['metadata']['name']} with signerName {one['spec']['signerName']} and username "
+                f"{one['spec'].get('username', '')} is Pending and awaiting approval"
+            )
+
+    def _node(self) -> Object | None:
+        """The node of the address, None while it has not joined or the API does not answer."""
+        try:
+            nodes = self.kube.nodes()
+        except ClusterError as error:
+            self._report(Message("debug", f"Error getting node list {error}"))
+            return None
+        wanted = {"type": "InternalIP", "address": self.address}
+        return next((n for n in nodes if wanted in ((n.get("status") or {}).get("addresses") or [])), None)
+
+    def _report_service(self, infra_envs: Sequence[Object]) -> None:
+        try:
+            clusters = self.rest.clusters()
+            cluster = self.rest.cluster(clusters[0]["id"]) if len(clusters) == 1 else None
+            events = self.rest.events(infra_envs[0]["id"]) if len(infra_envs) == 1 else []
+        except AssistedError as error:
+            text = f"Error fetching status from assisted-service for node {self.address}: {error}"
+            self._report(Message("warning", text))
+            return
+        if cluster:
+            for message in self._service.update(cluster, events, self.clock.time()):
+                self._report(message)
+
+
+def monitor(nodes: Sequence[NodeMonitor], clock: Clock = time, limit: float = LIMIT) -> bool:
+    """Follow nodes until all are ready, for at most `limit` seconds. Return whether all are.
+
+    They are asked at the same time, since those that do not answer take many seconds: `say` of the nodes is called from
+    several threads.
+    """
+    end, left = clock.time() + limit, list(nodes)
+    with ThreadPoolExecutor(max(1, len(nodes))) as pool:
+        while True:
+            ready = list(pool.map(NodeMonitor.step, left))
+            left = [node for node, is_ready in zip(left, ready, strict=True) if not is_ready]
+            if not left:
+                return True
+            if clock.time() >= end:
+                break
+            clock.sleep(INTERVAL)
+    for node in left:
+        node.say(Message("error", f"Node {node.address}: Node monitoring timed out after {limit / 60:g} minutes"))
+    return False
+
+
+def pending(requests: Sequence[Object], signer: str, names: Sequence[str]) -> list[Object]:
+    """The certificate requests of a node that are neither approved nor denied.
+
+    requests: CertificateSigningRequests; signer: that of the wanted ones; names: of the node, of which the part before
+    the first dot must be in the subject of the client's certificate, or in the user's name of the serving one.
+    """
+    short = [name.partition(".")[0] for name in names]
+    waiting = [
+        one
+        for one in requests
+        if one["spec"].get("signerName") == signer and not (one.get("status") or {}).get("conditions")
+    ]
+    return [one for one in waiting if any(name in _owner(one, signer) for name in short)]
+
+
+def _owner(request: Object, signer: str) -> str:
+    """What names the node in a request: until it has its first certificate, its user is the bootstrapper."""
+    if signer != CLIENT_SIGNER:
+        return str(request["spec"].get("username") or "")
+    try:
+        decoded = x509.load_pem_x509_csr(base64.b64decode(request["spec"].get("request") or ""))
+    except ValueError:
+        return ""
+    return decoded.subject.rfc4514_string()
+
+
+def kubelet_answers(address: str, port: int = Port.KUBELET, timeout: float = 10) -> bool:
+    """Return whether a kubelet answers in TLS at an address.
+
+    A refusal within TLS counts: a kubelet whose serving certificate is not approved yet has none to show, and one that
+    has it is of an authority that this host does not know.
+    """
+    context = ssl.create_default_context()
+    try:
+        with (
+            socket.create_connection((address, port), timeout) as raw,
+            context.wrap_socket(raw, server_hostname=address),
+        ):
+            return True
+    except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
+        return False
+    except ssl.SSLError as error:
+        return error.reason != "WRONG_VERSION_NUMBER"  # another protocol than TLS
+    except OSError:
+        return False
+
+
+def names_of(address: str) -> list[str]:
+    """The names that an address resolves to; none if it does not."""
+    try:
+        name, aliases, __ = socket.gethostbyaddr(address)
+    except OSError:
+        return []
+    return [name, *aliases]
+
+
+def watcher_token(kube: Kube) -> str | None:
+    """The token with which services of new nodes are read; None before a node image was made.
+
+    Raises `ClusterError`.
+    """
+    found = kube.find(TOKENS)
+    encoded = ((found or {}).get("data") or {}).get("watcherAuthToken")
+    try:
+        return base64.b64decode(encoded, validate=True).decode("ascii") if encoded else None
+    except ValueError as error:
+        raise ClusterError(
+            f"Secret openshift-config/agent-auth-token: watcherAuthToken is not base64: {error}"
+        ) from error
