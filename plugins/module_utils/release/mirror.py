@@ -1,4 +1,4 @@
-"""A release, and single images, copied from registry to registry with skopeo, and the ImageDigestMirrorSet that names the copies.
+"""A release, and single images, copied from registry to registry with skopeo.
 
 Repositories and tags in the target are those of oc-mirror v2: `openshift/release-images:VERSION-ARCH` is the release,
 `openshift/release:VERSION-ARCH-COMPONENT` are its components, any other image keeps its path. Every image is named by
@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from ..files import size_text
 from .content import Descriptor, RegistryError
+from .mirror_set import MirrorSource
 from .payload import Release
 from .registry import Reference, Registry, parse
 
@@ -275,19 +275,11 @@ def verify(registry: Registry, target: Target, parts: Iterable[Part]) -> int:
     return len(sizes)
 
 
-def mirror_set(target: Target, parts: Iterable[Part], before: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The ImageDigestMirrorSet (config.openshift.io/v1) for what was copied.
-
-    before: `imageDigestMirrors` of an earlier one; their mirrors stay, ahead of this target.
-    """
-    mirrors: dict[str, dict[str, Any]] = {entry["source"]: {**entry} for entry in before}
+def sources(target: Target, parts: Iterable[Part], before: Iterable[MirrorSource] = ()) -> list[MirrorSource]:
+    """The mirrors of what was copied, a source each; those of `before` stay, ahead of this target."""
+    found: dict[str, MirrorSource] = {entry["source"]: {**entry} for entry in before}
     for part in parts:
         source, place = f"{part.source.host}/{part.source.path}", f"{target.name}/{part.repository}"
-        entry = mirrors.setdefault(source, {"source": source, "mirrors": []})
+        entry = found.setdefault(source, {"source": source, "mirrors": []})
         entry["mirrors"] = [*entry["mirrors"], *([] if place in entry["mirrors"] else [place])]
-    return {
-        "apiVersion": "config.openshift.io/v1",
-        "kind": "ImageDigestMirrorSet",
-        "metadata": {"name": "agentlab-mirror"},
-        "spec": {"imageDigestMirrors": list(mirrors.values())},
-    }
+    return list(found.values())

@@ -116,7 +116,7 @@ def test_an_image_that_went_is_named(stores: tuple[Store, Store], tmp_path: Path
         run.copy()
 
 
-def test_an_unknown_release_and_an_image_that_is_none(stores: tuple[Store, Store], tmp_path: Path) -> None:
+def test_an_unknown_release_and_an_image_of_another_kind(stores: tuple[Store, Store], tmp_path: Path) -> None:
     source, __ = stores
     source.image("art/other", "x", {"file": b"x"})
     registry = Registry(source.auths, source.ca)
@@ -148,7 +148,7 @@ def test_a_full_registry_is_named_after_bounded_attempts(tmp_path: Path) -> None
 def test_a_second_target_joins_the_mirrors_of_the_first(stores: tuple[Store, Store], tmp_path: Path) -> None:
     source, __ = stores
     run = Run(stores, tmp_path, source.release())
-    first = mirror.mirror_set(run.target, run.parts)["spec"]["imageDigestMirrors"]
+    first = mirror.sources(run.target, run.parts)
     assert first == [
         {"source": f"{source.place}/art/dev", "mirrors": ["virthost.lab.test:5000/mirror/openshift/release"]},
         {
@@ -156,9 +156,9 @@ def test_a_second_target_joins_the_mirrors_of_the_first(stores: tuple[Store, Sto
             "mirrors": ["virthost.lab.test:5000/mirror/openshift/release-images"],
         },
     ]
-    both = mirror.mirror_set(mirror.Target("b.test", "b.test"), run.parts, first)["spec"]["imageDigestMirrors"]
+    both = mirror.sources(mirror.Target("b.test", "b.test"), run.parts, first)
     assert both[0]["mirrors"] == ["virthost.lab.test:5000/mirror/openshift/release", "b.test/openshift/release"]
-    assert mirror.mirror_set(run.target, run.parts, both)["spec"]["imageDigestMirrors"] == both
+    assert mirror.sources(run.target, run.parts, both) == both
 
 
 def test_a_copy_of_a_copy_keeps_the_names_of_the_source(stores: tuple[Store, Store], tmp_path: Path) -> None:
@@ -178,4 +178,4 @@ def test_a_copy_of_a_copy_keeps_the_names_of_the_source(stores: tuple[Store, Sto
     again = mirror.Target(f"{target.place}/again", "c.test")
     mirror.copy(registry, again, parts, mirror.Access(tmp_path / "access", target.auths, target.ca), print)
     mirror.verify(registry, again, parts)
-    assert {entry["source"] for entry in mirror.mirror_set(again, parts)["spec"]["imageDigestMirrors"]} == set(places)
+    assert {entry["source"] for entry in mirror.sources(again, parts)} == set(places)
