@@ -86,6 +86,9 @@ TOOLS: dict[str, Verb] = {
     "export": Verb("write the configuration of dev-scripts for a profile", "devscripts", "export_config"),
     "completion": Verb("print the code that lets a shell complete verbs, options and names", "completion"),
     "payload": Verb("build and inspect the lab payload", "payload"),
+    "mirror": Verb(
+        "copy a release into the lab's registry or another one, and write its ImageDigestMirrorSet", "mirror"
+    ),
 }
 
 VERBS = {**LAB, **TOOLS}

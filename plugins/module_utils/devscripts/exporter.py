@@ -346,6 +346,7 @@ class _Exporter:
         elif p["ntp_sources"] is not None:
             self.lose("installer.ntp_sources", "dev-scripts has no empty list of time servers")
         self.only_default("installer.image_digest_sources")
+        self.only_default("installer.mirrors_file")
         for name in p["agent_config"]:
             self.lose(f"installer.agent_config.{name}")
 

@@ -194,7 +194,7 @@ def _boot(profile: Profile, services: Services) -> Boot:
 def _installer(profile: Profile, machine: Network, services: Services) -> Installer:
     given, families = profile["installer"], FAMILIES[profile["stack"]]
     lab = profile["release"]["payload"] == "lab"
-    return {
+    made: Installer = {
         "ssh_key_file": given["ssh_key_file"],
         "pull_secret_file": given["pull_secret_file"],
         "network_type": given["network_type"],
@@ -210,6 +210,9 @@ def _installer(profile: Profile, machine: Network, services: Services) -> Instal
         "install_config": deepcopy(given["install_config"]),
         "agent_config": deepcopy(given["agent_config"]),
     }
+    if given["mirrors_file"]:
+        made["mirrors_file"] = given["mirrors_file"]
+    return made
 
 
 def _or(value: T | None, default: T) -> T:

@@ -7,23 +7,33 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..release.mirror_set import MirrorSource
 from . import faults
 from .machines import Node
 from .model import Plan
+from .options import DigestSource
 from .profile import merge
 from .topologies import TOPOLOGIES
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def install_config(plan: Plan, *, pull_secret: Mapping[str, object], ssh_key: str, trust_bundle: str) -> dict[str, Any]:
+def install_config(
+    plan: Plan,
+    *,
+    pull_secret: Mapping[str, object],
+    ssh_key: str,
+    trust_bundle: str,
+    more_sources: Iterable[MirrorSource] = (),
+) -> dict[str, Any]:
     """Return install-config.yaml (v1).
 
     pull_secret: `{"auths": {...}}` of the user; the lab registry's is added. ssh_key: lines of authorized_keys.
-    trust_bundle: certificates in PEM, or nothing. The plan's `installer.install_config` is merged into the result.
+    trust_bundle: certificates in PEM, or nothing. more_sources: mirrors of `installer.mirrors_file`, which follow those
+    of the plan; a source of both has the mirrors of both. The plan's `installer.install_config` is merged into the result.
     """
     cluster, installer = plan["cluster"], plan["installer"]
     architecture = _ARCHITECTURES[cluster["arch"]]
@@ -58,9 +68,19 @@ def install_config(plan: Plan, *, pull_secret: Mapping[str, object], ssh_key: st
         config["fips"] = True
     if trust_bundle:
         config["additionalTrustBundle"] = trust_bundle
-    if installer["image_digest_sources"]:
-        config["imageDigestSources"] = installer["image_digest_sources"]
+    if sources := _joined([*installer["image_digest_sources"], *more_sources]):
+        config["imageDigestSources"] = sources
     return merge(config, installer["install_config"])
+
+
+def _joined(sources: Iterable[DigestSource | MirrorSource]) -> list[dict[str, Any]]:
+    """Mirrors with each source once, in the order of first mention."""
+    found: dict[str, dict[str, Any]] = {}
+    for source in sources:
+        known = found.setdefault(source["source"], {**source, "mirrors": []})
+        known["mirrors"] += [mirror for mirror in source["mirrors"] if mirror not in known["mirrors"]]
+        known.update({key: value for key, value in source.items() if key == "sourcePolicy"})
+    return list(found.values())
 
 
 def agent_config(plan: Plan) -> dict[str, Any]:

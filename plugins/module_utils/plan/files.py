@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
 from ..documents import DocumentError, load_json
+from ..release import mirror_set
+from ..release.mirror_set import MirrorSource
 from ..vocabulary import COMPONENTS
 from . import openshift_install, overrides
 from .model import Plan
@@ -93,16 +95,25 @@ def pull_secret(name: str) -> dict[str, Any]:
     return found
 
 
+def mirror_sources(name: str) -> list[MirrorSource]:
+    """Return the mirrors in a file of ImageDigestMirrorSets, as oc-mirror v2 writes it. Raises `FileError`."""
+    try:
+        return mirror_set.read(read(name), name)
+    except mirror_set.MirrorSetError as error:
+        raise FileError(str(error)) from None
+
+
 def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
     """Yield problems of the files in a complete profile or a plan.
 
-    These are the SSH keys, the pull secret, the replacements of lab components and the build of openshift-install. The
+    These are the SSH keys, the pull secret, the mirrors, the replacements of lab components and the build of openshift-install. The
     check reads files of this host, so it runs only where `files` is asked for.
     """
     installer = profile["installer"]
     named: tuple[tuple[str, str | None, Callable[[str], object]], ...] = (
         ("ssh_key_file", installer["ssh_key_file"], ssh_keys),
         ("pull_secret_file", installer["pull_secret_file"], pull_secret),
+        ("mirrors_file", installer.get("mirrors_file"), mirror_sources),
     )
     for key, name, reader in named:
         if name:

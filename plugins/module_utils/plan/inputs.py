@@ -37,7 +37,7 @@ def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
     installer = plan["installer"]
     if installer["ssh_key_file"]:
         ssh_key += "\n" + _named(installer["ssh_key_file"], "installer.ssh_key_file", files.ssh_keys)
-    settings = settings_manifest(plan)
+    settings, mirrors = settings_manifest(plan), installer.get("mirrors_file")
     wanted = {
         _INSTALL_CONFIG: install_config(
             plan,
@@ -46,6 +46,7 @@ def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
             else {"auths": {}},
             ssh_key=ssh_key,
             trust_bundle=trust_bundle,
+            more_sources=_named(mirrors, "installer.mirrors_file", files.mirror_sources) if mirrors else (),
         ),
         _AGENT_CONFIG: agent_config(plan),
         **({_SETTINGS: settings} if settings else {}),

@@ -261,8 +261,8 @@ class ClusterNetwork(TypedDict):
     """Prefix length of the part that each node gets."""
 
 
-class Installer(TypedDict):
-    """What the installer's input files need beyond the machines."""
+class _Installer(TypedDict):
+    """Of the installer's input files, what each plan has."""
 
     ssh_key_file: File | None
     """File with public keys that may log in to the nodes, in addition to the key of the run."""
@@ -286,6 +286,13 @@ class Installer(TypedDict):
     """Laid over install-config.yaml as it stands: mappings are merged, everything else is replaced."""
     agent_config: dict[str, Any]
     """Laid over agent-config.yaml, likewise."""
+
+
+class Installer(_Installer, total=False):
+    """What the installer's input files need beyond the machines."""
+
+    mirrors_file: File | None
+    """File with more mirrors, of oc-mirror v2 or `agentlab mirror`; null, or not given: there is none."""
 
 
 class Plan(TypedDict):

@@ -292,6 +292,8 @@ class InstallerOptions(TypedDict, total=False):
     """Time servers of the nodes. Null: that of the lab."""
     image_digest_sources: list[DigestSource] | None
     """Mirrors of the release. Null: those of the lab payload."""
+    mirrors_file: File | None
+    """File with more mirrors: `idms-oc-mirror.yaml` of oc-mirror v2, or what `agentlab mirror` wrote."""
     fips: bool
     """Whether the cluster is installed in FIPS mode."""
     install_config: dict[str, Any]

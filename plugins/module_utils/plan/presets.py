@@ -88,6 +88,7 @@ DEFAULTS: dict[str, Any] = {
         "service_network": {"ipv4": "172.30.0.0/16", "ipv6": "fd02::/112"},
         "ntp_sources": None,
         "image_digest_sources": None,
+        "mirrors_file": None,
         "fips": False,
         "install_config": {},
         "agent_config": {},

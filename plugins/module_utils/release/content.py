@@ -29,6 +29,10 @@ class RegistryError(ValueError):
     """
 
 
+class MissingError(RegistryError):
+    """The registry answered, and has no such manifest or blob (404)."""
+
+
 class Source(Protocol):
     """What content comes from; `read1` returns what is there without waiting for all of it.
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
-from .content import Descriptor, RegistryError, Source, Verified, digest_of, parsed, read_all
+from .content import Descriptor, MissingError, RegistryError, Source, Verified, digest_of, parsed, read_all
 
 TIMEOUT = 20.0
 """Seconds that a connection may be silent."""
@@ -134,6 +134,41 @@ class Registry:
                 return parsed(self._content(place, "manifests", found), pullspec), found.digest
         raise RegistryError(f"{pullspec} has no image for architecture {arch}")
 
+    def document(self, pullspec: str) -> tuple[dict[str, Any], Reference, str]:
+        """The manifest or the index of `pullspec` as it is stored, the mirror or source that has it, and its digest.
+
+        Raises `RegistryError`.
+        """
+        body, place = self._fetch_manifest(pullspec)
+        return parsed(body, pullspec), place, digest_of(body)
+
+    def has(self, pullspec: str) -> bool:
+        """Return whether the registry itself, not one of its mirrors, has the manifest or index of `pullspec`.
+
+        Raises `RegistryError` for every answer but "here it is" and 404.
+        """
+        place = parse(pullspec)
+        return self._length(place, "manifests", place.version) is not None
+
+    def blob_size(self, pullspec: str, digest: str) -> int | None:
+        """Bytes of a blob in the repository of `pullspec`, as the registry announces them; None when it is not there.
+
+        Raises `RegistryError`, also for an answer without a length.
+        """
+        return self._length(parse(pullspec), "blobs", digest)
+
+    def _length(self, place: Reference, kind: str, version: str) -> int | None:
+        try:
+            with self._open(place, kind, version, "HEAD") as response:
+                length = response.headers.get("Content-Length", "")
+        except MissingError:
+            return None
+        except RegistryError as error:
+            raise RegistryError(f"{place}: {error}") from error
+        if not length.isascii() or not length.isdigit():
+            raise RegistryError(f"{place}: the answer to HEAD for {version} has no Content-Length")
+        return int(length)
+
     def layers(self, pullspec: str, arch: str = "") -> list[Descriptor]:
         """The layers of the image, lowest first.
 
@@ -195,7 +230,7 @@ class Registry:
             raise RegistryError(f"{place}: {error}") from error
         return body
 
-    def _open(self, reference: Reference, kind: str, version: str) -> Any:
+    def _open(self, reference: Reference, kind: str, version: str, method: str = "GET") -> Any:
         url = f"https://{reference.host}/v2/{reference.path}/{kind}/{version}"
         headers = {"Accept": _MANIFESTS} if kind == "manifests" else {}
         key = (reference.host, reference.path)
@@ -203,7 +238,7 @@ class Registry:
             if key in self._tokens:
                 headers["Authorization"] = self._tokens[key]
             try:
-                return self._opener.open(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
+                return self._opener.open(urllib.request.Request(url, headers=headers, method=method), timeout=TIMEOUT)
             except urllib.error.HTTPError as error:
                 with error:
                     challenge = error.headers.get("WWW-Authenticate", "")
@@ -214,7 +249,7 @@ class Registry:
                     hint = "" if self._basic(reference) else f": the pull secret has no entry for {reference.host}"
                     raise RegistryError(f"the registry asks for credentials (401){hint}") from error
                 if error.code == 404:
-                    raise RegistryError("not found (404)") from error
+                    raise MissingError("not found (404)") from error
                 raise RegistryError(f"HTTP {error.code} {error.reason[:200]}") from error
             except (OSError, http.client.HTTPException, ValueError) as error:
                 if isinstance(error, RegistryError):

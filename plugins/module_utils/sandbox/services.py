@@ -255,7 +255,7 @@ def _registry(
         base / "config.yml": (json.dumps(config, indent=1) + "\n", 0o600),
         **_protected(base, settings, tls),
     }
-    argv = [_program("docker-registry", "docker-registry", "registry"), "serve", f"{base}/config.yml"]
+    argv = [find_program("docker-registry", "docker-registry", "registry"), "serve", f"{base}/config.yml"]
     program = processes.Program("registry", argv, base / "log", {}, tuple(files))
     url = f"https://{in_url(addresses[0])}:{settings['port']}/v2/"
     return Service(
@@ -312,7 +312,7 @@ def _ntp(plan: Plan, base: Path, addresses: Sequence[str], private: bool) -> Ser
     ]
     files = {base / "chrony.conf": ("\n".join(lines) + "\n", 0o644)}
     # -x: chronyd only serves the host's clock and never sets it.
-    argv = [_program("chronyd", "chrony"), "-x", "-d", "-u", "root", "-f", f"{base}/chrony.conf"]
+    argv = [find_program("chronyd", "chrony"), "-x", "-d", "-u", "root", "-f", f"{base}/chrony.conf"]
     return Service(
         processes.Program("ntp", argv, base / "log", {}, tuple(files)),
         files,
@@ -329,7 +329,7 @@ def _listen(addresses: Sequence[str], private: bool) -> str:
     return "::" if any(version(address) == 6 for address in addresses) else "0.0.0.0"
 
 
-def _program(name: str, package: str, other: str = "") -> str:
+def find_program(name: str, package: str, other: str = "") -> str:
     """Return the path of program `name`, or of `other`, its name on another distribution."""
     folders = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     path = shutil.which(name, path=folders) or (other and shutil.which(other, path=folders))
