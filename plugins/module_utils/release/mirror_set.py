@@ -22,7 +22,7 @@ class MirrorSource(TypedDict):
 
 
 class MirrorSetError(ValueError):
-    """A text is no set of mirrors; the message is what follows the name of its file."""
+    """A text is not a set of mirrors; the message is what follows the name of its file."""
 
 
 def read(text: str, name: str) -> list[MirrorSource]:
