@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import ssl
 import subprocess
@@ -270,6 +271,20 @@ def _wait_for(verbs: Verbs) -> None:
     expect("Install complete!" in verbs.call("exec", "--", "sh", "-c", f"{' '.join(inside)} 2>&1"), "wait-for")
 
 
+def _compare(verbs: Verbs) -> None:
+    """This command line as the other build: no difference."""
+    program = verbs.folder / "openshift-install"
+    ours = shlex.join(verbs.command("agent"))
+    program.write_text(
+        f'#!/bin/sh\nshift\n[ $# = 0 ] && echo "openshift-install unreleased-1" || exec {ours} "$@" --consume\n'
+    )
+    program.chmod(0o755)
+    words = ("--dir", str(verbs.run_dir), "--binary", str(program), "--target", "cluster-manifests", "-o", "json")
+    found = verbs.call("exec", "--", "sh", "-c", f"{shlex.join(verbs.command('compare', *words))} 2>/dev/null")
+    shown = json.loads(found)
+    expect(shown["differences"] == [] and shown["agreeing_files"] > 3, found)
+
+
 def _monitor_add_nodes(verbs: Verbs) -> None:
     """A node of the cluster is one that has joined."""
     nodes = json.loads(verbs.call("kubectl", "get", "nodes", "-o", "json"))["items"]
@@ -378,6 +393,8 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "create": _create,
     "graph": lambda verbs: expect("digraph" in verbs.call("graph"), "graph"),
     "wait-for": _wait_for,
+    "compare": _compare,
+    "mirror": partial(_help, "mirror"),
     "monitor-add-nodes": _monitor_add_nodes,
     "iso": _iso,
     "pxe": _pxe,

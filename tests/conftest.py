@@ -22,6 +22,7 @@ TOGETHER = {
     "integration/hypervisor": "sandboxes",
     "integration/cluster": "namespaces",
     "integration/node_agent": "namespaces",
+    "integration/mirror": "namespaces",
     "integration/payload_build": "namespaces",
     "molecule": "namespaces",
     "e2e": "machine",

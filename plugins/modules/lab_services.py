@@ -11,6 +11,7 @@ version_added: 1.0.0
 description:
   - Starts a BMC emulator (sushy-tools), a registry (docker-registry), a file server and a time server (chronyd, which never
     sets the clock), each with its files below C(<state_dir>/services), and waits until each answers.
+  - With C(services.proxy) in the plan, also a proxy (squid), the only way out of the lab's networks.
   - Services that run with the same program and files are left alone.
   - On a hypervisor without a sandbox, an nftables table of the cluster restricts them to this host and its machines.
   - Without a plan, those of O(services), at the gateway of the first of O(networks).
@@ -112,7 +113,7 @@ def main() -> None:
         chosen = [name for name in services.NAMES if (module.params["services"] or {}).get(name) is not None]
         if module.params["plan"]:
             plan, secrets = given.plan_with_secrets(module.params, hide, check=check)
-            chosen = list(services.NAMES)
+            chosen = list(services.names_of(plan))
             standalone.owner_of(module.params, plan, check=check)
         else:
             plan = standalone.plan_of(module.params, hide)

@@ -98,7 +98,7 @@ def main(argv: list[str]) -> int:
             base = Path(cluster.plan["services"]["directory"])
             found += [
                 Source(name, _tail(cluster, str(base / name / "log"), count, follow=args.follow))
-                for name in (*services.NAMES, faults.NAME, leases.NAME)
+                for name in (*services.names_of(cluster.plan), faults.NAME, leases.NAME)
             ]
         secrets = of_run(cluster.directory)
         if args.follow:

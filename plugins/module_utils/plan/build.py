@@ -35,6 +35,7 @@ from .networks import (
     extra_network,
     fill_dns,
     given_addresses,
+    leaves,
     machine_network,
     own_addresses,
     reservations,
@@ -44,6 +45,8 @@ from .options import Profile, ServicesOptions
 from .presets import FAMILIES, ROLES
 
 T = TypeVar("T")
+PROXY_PORT = 3128
+"""Of the proxy; squid's usual one."""
 _LAB_REPOSITORY = "registry.agentlab.test/lab"
 _TARGETS = {"scsi": "sd", "sata": "sd", "virtio": "vd"}
 
@@ -64,6 +67,8 @@ def build(profile: Profile, cluster: str) -> Plan:
     rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": own_addresses(nodes[0], machine)[0]["ip"]}
     gateway = machine["subnets"][0]["gateway"]
     services = lab_services(profile["services"], gateway, domain, state_directory(profile, cluster))
+    if profile["network"]["connection"] == "proxied":
+        services["proxy"] = {"port": PROXY_PORT, "url": f"http://{in_url(gateway)}:{PROXY_PORT}"}
     fill_dns(machine, nodes, vips, domain)
     for network in networks:
         network["reservations"] = reservations(network, nodes)
@@ -134,7 +139,7 @@ def _hypervisor(profile: Profile, cluster: str) -> Hypervisor:
         "console_dir": names.console_dir(state_dir),
         "pool": f"agentlab-{cluster}",
         "pool_dir": names.pool_dir(state_dir),
-        "egress": given["egress"],
+        "egress": leaves(profile),
         "route": given["route"],
         "uplink": names.uplink(cluster),
         "domain_type": given["domain_type"],

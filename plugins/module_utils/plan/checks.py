@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from . import link_checks, links, network_checks
-from .build import node_names
+from .build import PROXY_PORT, node_names
 from .faults import KINDS
 from .formats import LABEL
 from .names import mac_address
@@ -163,6 +163,18 @@ def _check_hypervisor(profile: Profile, _cluster: str) -> Iterator[Finding]:
             True,
             "a route supports IPv4 addresses only, and `stack: ipv6` has none: must be false",
         )
+    connection, egress = profile["network"]["connection"], profile["hypervisor"]["egress"]
+    if connection == "disconnected" and egress:
+        yield ("network", "connection"), connection, "contradicts `hypervisor.egress: true`: remove one of them"
+    if connection == "proxied":
+        if kind != "sandbox":
+            yield ("network", "connection"), connection, f"requires `hypervisor.kind: sandbox`, not {kind}"
+        for path, nat in (
+            (("network", "nat"), profile["network"]["nat"]),
+            *((("extra_networks", nth, "nat"), one.get("nat")) for nth, one in enumerate(profile["extra_networks"])),
+        ):
+            if nat:
+                yield path, True, "must be false: with `network.connection: proxied` the proxy is the only way out"
     if kind != "ssh" and host:
         yield ("hypervisor", "host"), host, f"requires `kind: ssh`, not {kind}"
 
@@ -202,6 +214,10 @@ def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:
     services = profile["services"]
     ports = {"registry": services["registry"]["port"], "bmc": services["bmc"]["port"], "http": services["http"]["port"]}
     yield from duplicates((("services", name, "port"), str(port)) for name, port in ports.items())
+    if profile["network"]["connection"] == "proxied":
+        for name, port in ports.items():
+            if port == PROXY_PORT:
+                yield ("services", name, "port"), port, "is that of the proxy: choose another one"
 
 
 def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:

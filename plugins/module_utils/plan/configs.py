@@ -68,6 +68,9 @@ def install_config(
         config["fips"] = True
     if trust_bundle:
         config["additionalTrustBundle"] = trust_bundle
+    if proxy := plan["services"].get("proxy"):
+        near = [cluster["domain"], *(subnet["cidr"] for network in plan["networks"] for subnet in network["subnets"])]
+        config["proxy"] = {"httpProxy": proxy["url"], "httpsProxy": proxy["url"], "noProxy": ",".join(near)}
     if sources := _joined([*installer["image_digest_sources"], *more_sources]):
         config["imageDigestSources"] = sources
     return merge(config, installer["install_config"])

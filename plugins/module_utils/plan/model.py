@@ -224,8 +224,17 @@ class PortService(TypedDict):
     """Its port."""
 
 
-class Services(TypedDict):
-    """What the gateway of the machine network serves."""
+class ProxyService(TypedDict):
+    """The proxy (squid)."""
+
+    port: Port
+    """Its port."""
+    url: Url
+    """Its URL."""
+
+
+class _Services(TypedDict):
+    """Of the services, what each plan has."""
 
     address: Ip
     """The first address of the gateway."""
@@ -237,6 +246,13 @@ class Services(TypedDict):
     bmc: BmcService
     http: HttpService
     ntp: PortService
+
+
+class Services(_Services, total=False):
+    """What the gateway of the machine network serves."""
+
+    proxy: ProxyService | None
+    """The only way out of the lab's networks; null, or not given: there is no proxy."""
 
 
 class Boot(TypedDict):

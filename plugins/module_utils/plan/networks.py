@@ -34,6 +34,16 @@ def _subnet(cidr: str, family: Family, settings: Mapping[str, Any], dhcp: bool) 
     }
 
 
+def leaves(profile: Profile) -> bool:
+    """Return whether the hypervisor of a complete profile reaches outside networks for its machines, routed or by a proxy."""
+    connection = profile["network"]["connection"]
+    return profile["hypervisor"]["egress"] if connection is None else connection != "disconnected"
+
+
+def _routed(profile: Profile) -> bool:
+    return leaves(profile) and profile["network"]["connection"] != "proxied"
+
+
 def machine_network(profile: Profile, cluster: str, domain: str) -> Network:
     settings = profile["network"]
     bridge = settings["bridge"] or f"{cluster}bm"
@@ -44,7 +54,7 @@ def machine_network(profile: Profile, cluster: str, domain: str) -> Network:
         "bridge_mac": names.bridge_mac(cluster, bridge),
         "purpose": "machine",
         "mtu": settings["mtu"],
-        "nat": profile["hypervisor"]["egress"] if settings["nat"] is None else settings["nat"],
+        "nat": _routed(profile) if settings["nat"] is None else settings["nat"],
         "domain": domain,
         "subnets": [_subnet(settings[family], family, settings, dhcp) for family in FAMILIES[profile["stack"]]],
         "dns": {"hosts": [], "wildcards": []},

@@ -150,6 +150,9 @@ class NetworkOptions(LinkOptions, total=False):
     """MTU in bytes."""
     nat: bool | None
     """Whether its packets leave with the host's address. Null: as `hypervisor.egress`."""
+    connection: Literal["disconnected", "connected", "proxied"] | None
+    """What the machines reach outside of the lab: nothing, what this host reaches, or what a proxy at the gateway reaches
+    for them, which is then the only way out. Null: by `hypervisor.egress`."""
     ipv4: Cidr
     """Its IPv4 network, unless the stack is `ipv6`."""
     ipv6: Cidr

@@ -47,6 +47,7 @@ DEFAULTS: dict[str, Any] = {
         "bridge": None,
         "mtu": 1500,
         "nat": None,
+        "connection": None,
         "ipv4": "192.168.111.0/24",
         "ipv6": "fd2e:6f44:5dd8:c956::/120",
         "lease_minutes": 60,

@@ -37,13 +37,15 @@ def host_side(link: str) -> str:
     return _chain("forward", rules)
 
 
-def inner_side(link: str, host: ipaddress.IPv4Address) -> str:
+def inner_side(link: str, host: ipaddress.IPv4Address, *, closed: bool = False) -> str:
     """Return the chains of the sandbox: new connections from the uplink must come from the host itself.
 
-    link: the uplink's name in the sandbox; host: the host's address on it. Both chains apply: input and forward.
+    link: the uplink's name in the sandbox; host: the host's address on it; closed: machines open no connections through
+    the uplink, only the sandbox itself does. Both chains apply: input and forward.
     """
     rules = (f'iifname "{link}" {_FROM_HOST}', f'iifname "{link}" ip saddr {host} accept', f'iifname "{link}" drop')
-    return _chain("input", rules) + _chain("forward", rules)
+    out = (f'oifname "{link}" {_FROM_HOST}', f'oifname "{link}" drop') if closed else ()
+    return _chain("input", rules) + _chain("forward", rules + out)
 
 
 def services_on_host(plan: Plan) -> str:

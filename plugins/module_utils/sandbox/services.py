@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import json
 import os
+import pwd
 import shutil
 import socket
 import ssl
@@ -30,7 +31,7 @@ from ..boot import simulator
 from ..errors import LabError
 from ..plan.model import BmcService, Plan, Registry
 from ..state import write_atomic
-from . import httpd, processes
+from . import httpd, processes, uplink
 
 if TYPE_CHECKING:
     import bcrypt
@@ -38,6 +39,11 @@ else:
     bcrypt = optional("bcrypt")
 
 NAMES = ("bmc", "registry", "http", "ntp")
+"""The services that every lab has."""
+PROXY = "proxy"
+_PROXY_USERS = ("proxy", "squid")  # of Debian, of Fedora: squid never writes as root
+# A line of the proxy's log, in logfmt as the registry's.
+_PROXY_LINE = 'time="%{%Y-%m-%dT%H:%M:%S}tg.%03tuZ" client=%>a method=%rm url=%ru status=%>Hs bytes=%<st ms=%tr'
 HEALTH_SECONDS = 20.0
 BCRYPT_ROUNDS = 5
 NTP_STRATUM = 8
@@ -47,7 +53,8 @@ NTP_STRATUM = 8
 class Service:
     """One server: its program, its files, where it listens, and its health check.
 
-    leftovers: files that remain after a kill and would prevent a start.
+    leftovers: files that remain after a kill and would prevent a start. written: files that the program appends to as a
+    user of its own, with that user.
     """
 
     program: processes.Program
@@ -57,12 +64,18 @@ class Service:
     healthy: Callable[[], None]
     directories: Sequence[Path] = field(default_factory=tuple)
     leftovers: Sequence[Path] = field(default_factory=tuple)
+    written: Mapping[Path, str] = field(default_factory=dict)
+
+
+def names_of(plan: Plan) -> tuple[str, ...]:
+    """Return the names of the services of a lab with this plan."""
+    return (*NAMES, PROXY) if plan["services"].get("proxy") else NAMES
 
 
 def render(
-    plan: Plan, tls: Mapping[str, str], *, private: bool, http_secret: str, wanted: Collection[str] = NAMES
+    plan: Plan, tls: Mapping[str, str], *, private: bool, http_secret: str, wanted: Collection[str] | None = None
 ) -> dict[str, Service]:
-    """Return the services of `plan` by name: those that are `wanted`.
+    """Return the services of `plan` by name: those that are `wanted`, or all of `names_of`.
 
     tls: PEM text of `ca`, `certificate` and `key`; private: whether the network namespace is a sandbox's, where they listen on
     every address; elsewhere only on the machine network's gateway addresses. http_secret: the registry's signing key.
@@ -74,8 +87,10 @@ def render(
         "registry": lambda folder: _registry(plan, tls, folder, addresses, private, http_secret),
         "http": lambda folder: _http(plan, folder, addresses, private),
         "ntp": lambda folder: _ntp(plan, folder, addresses, private),
+        PROXY: lambda folder: _proxy(plan, folder),
     }
-    return {name: make(base / name) for name, make in makers.items() if name in wanted}
+    chosen = names_of(plan) if wanted is None else wanted
+    return {name: make(base / name) for name, make in makers.items() if name in chosen}
 
 
 def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = False) -> list[dict[str, str]]:
@@ -108,6 +123,9 @@ def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = Fa
             path.mkdir(parents=True, exist_ok=True)
         for path, (content, mode) in service.files.items():
             write_atomic(path, content, mode)
+        for path, user in service.written.items():
+            path.touch()
+            shutil.chown(path, user)
         if owner := port_owner(service.port, service.transport):
             raise LabError(
                 f"{name}: port {service.port}/{service.transport} is used by {owner}: stop it, or choose another port"
@@ -132,8 +150,10 @@ def errors(plan: Plan) -> dict[str, str]:
         "http": wanted["http"]["port"],
         "ntp": wanted["ntp"]["port"],
     }
+    if proxy := wanted.get("proxy"):
+        ports[PROXY] = proxy["port"]
     address, found = wanted["address"], {}
-    for name in NAMES:
+    for name in ports:
         used = {"registry": plan["release"]["payload"] == "lab", "ntp": address in plan["installer"]["ntp_sources"]}
         if used.get(name, True):
             found[name] = ""
@@ -320,6 +340,46 @@ def _ntp(plan: Plan, base: Path, addresses: Sequence[str], private: bool) -> Ser
         "udp",
         lambda: _ask_time(addresses[0], port),
         leftovers=(pidfile,),
+    )
+
+
+def _proxy(plan: Plan, base: Path) -> Service:
+    """Squid: a proxy for the lab's networks alone, without a cache. It resolves names as the host does."""
+    settings = plan["services"].get("proxy")
+    if not settings:
+        raise LabError("this plan has no proxy: network.connection must be proxied")
+    users = [entry.pw_name for entry in pwd.getpwall() if entry.pw_name in _PROXY_USERS]
+    if not users:
+        raise LabError("the user of squid does not exist on the hypervisor: install squid")
+    resolvers = uplink.forwarders(Path(plan["hypervisor"]["state_dir"]))
+    lines = [
+        f"http_port {settings['port']}",
+        *(f"acl lab src {subnet['cidr']}" for network in plan["networks"] for subnet in network["subnets"]),
+        "http_access deny to_localhost",
+        "http_access allow lab",
+        "http_access deny all",
+        *([f"dns_nameservers {' '.join(resolvers)}"] if resolvers else []),
+        f"visible_hostname {plan['services']['host']}",
+        f"cache_effective_user {users[0]}",
+        f"logformat lab {_PROXY_LINE}",
+        f"access_log stdio:{base}/log logformat=lab",
+        "buffered_logs off",
+        "cache deny all",
+        "cache_log /dev/null",
+        "pid_filename none",
+        "pinger_enable off",
+        "netdb_filename none",
+        "shutdown_lifetime 1 second",
+    ]
+    files = {base / "squid.conf": ("\n".join(lines) + "\n", 0o644)}
+    argv = [find_program("squid", "squid"), "-N", "-f", f"{base}/squid.conf"]
+    return Service(
+        processes.Program(PROXY, argv, base / "log", {}, tuple(files)),
+        files,
+        settings["port"],
+        "tcp",
+        lambda: socket.create_connection((plan["services"]["address"], settings["port"]), timeout=5).close(),
+        written={base / "log": users[0]},
     )
 
 

@@ -28,11 +28,12 @@ FILE = "uplink.json"
 
 
 class _Wanted(TypedDict):
-    """Content of `uplink.json`. resolvers: addresses; nat, routes: IPv4 networks of the lab."""
+    """Content of `uplink.json`. resolvers: addresses; nat, routes: IPv4 networks of the lab; closed: as of `guard`."""
 
     link: str
     guarded: bool
     egress: bool
+    closed: bool
     resolvers: list[str]
     nat: list[str]
     routes: list[str]
@@ -80,6 +81,7 @@ def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> l
         "link": pair["link"],
         "guarded": True,
         "egress": hypervisor["egress"],
+        "closed": bool(plan["services"].get("proxy")),
         "resolvers": resolvers() if hypervisor["egress"] else [],
         "nat": [cidr for network, cidr in four if network["nat"]] if hypervisor["egress"] else [],
         "routes": [cidr for __, cidr in four] if hypervisor["route"] else [],
@@ -155,7 +157,7 @@ def _connect(running: namespaces.Running, plan: Plan, wanted: _Wanted) -> None:
     own = [guard.host_side(name)]
     if wanted["egress"]:
         own.append(guard.masquerade(f'ip saddr {network} oifname != "{name}"'))
-    inner = [guard.inner_side(end, ipaddress.IPv4Address(pair["host_address"]))]
+    inner = [guard.inner_side(end, ipaddress.IPv4Address(pair["host_address"]), closed=wanted["closed"])]
     if wanted["nat"]:
         inner.append(guard.masquerade(f'ip saddr {{ {", ".join(wanted["nat"])} }} oifname "{end}"'))
     _run("nft", "-f", "-", data=guard.table(pair["table"], *own))
