@@ -55,7 +55,7 @@ commit:
 program:
   description: Path of the built program.
   returned: success
-  type: path
+  type: str
 """
 
 from pathlib import Path

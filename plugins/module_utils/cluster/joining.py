@@ -49,6 +49,27 @@ class Kube(Protocol):
     def certificate_requests(self) -> list[Object]: ...
 
 
+def kubelet_answers(address: str, port: int = Port.KUBELET, timeout: float = 10) -> bool:
+    """Return whether a kubelet answers in TLS at an address.
+
+    A refusal within TLS counts: a kubelet whose serving certificate is not approved yet has none to show, and one that
+    has it is of an authority that this host does not know.
+    """
+    context = ssl.create_default_context()
+    try:
+        with (
+            socket.create_connection((address, port), timeout) as raw,
+            context.wrap_socket(raw, server_hostname=address),
+        ):
+            return True
+    except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
+        return False
+    except ssl.SSLError as error:
+        return error.reason != "WRONG_VERSION_NUMBER"  # another protocol than TLS
+    except OSError:
+        return False
+
+
 @dataclass
 class NodeMonitor:
     """Follows one node from its boot of the node image until it is ready.
@@ -63,7 +84,7 @@ class NodeMonitor:
     rest: Rest
     kube: Kube
     say: Callable[[Message], None]
-    kubelet: Callable[[str], bool] = field(default=lambda address: kubelet_answers(address))
+    kubelet: Callable[[str], bool] = kubelet_answers
     clock: Clock = time
     _said: set[str] = field(default_factory=set, init=False)
     _service: Monitor = field(default_factory=Monitor, init=False)
@@ -207,27 +228,6 @@ def _owner(request: Object, signer: str) -> str:
     except ValueError:
         return ""
     return decoded.subject.rfc4514_string()
-
-
-def kubelet_answers(address: str, port: int = Port.KUBELET, timeout: float = 10) -> bool:
-    """Return whether a kubelet answers in TLS at an address.
-
-    A refusal within TLS counts: a kubelet whose serving certificate is not approved yet has none to show, and one that
-    has it is of an authority that this host does not know.
-    """
-    context = ssl.create_default_context()
-    try:
-        with (
-            socket.create_connection((address, port), timeout) as raw,
-            context.wrap_socket(raw, server_hostname=address),
-        ):
-            return True
-    except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
-        return False
-    except ssl.SSLError as error:
-        return error.reason != "WRONG_VERSION_NUMBER"  # another protocol than TLS
-    except OSError:
-        return False
 
 
 def names_of(address: str) -> list[str]:

@@ -37,7 +37,7 @@ async def test_single_node(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         cluster, [agent] = await drive(lab, 1, "Rebooting", high_availability_mode="None")
         assert cluster["status"] == "installing"
-        _, raw, _ = await lab.raw("GET", f"/clusters/{cluster['id']}/downloads/files?file_name=metadata.json")
+        __, raw, __ = await lab.raw("GET", f"/clusters/{cluster['id']}/downloads/files?file_name=metadata.json")
         assert cluster["schedulable_masters_forced_true"] is True
         assert cluster["openshift_cluster_id"] == json.loads(raw)["clusterID"]
         [host] = cluster["hosts"]

@@ -103,7 +103,11 @@ def test_what_is_no_file(tmp_path: Path) -> None:
 
 def test_overrides(tmp_path: Path) -> None:
     def found(source: str) -> list[str]:
-        release = {"payload": "lab", "payload_overrides": {"must-gather": source}, "installer": {"binary": None, "git": None}}
+        release = {
+            "payload": "lab",
+            "payload_overrides": {"must-gather": source},
+            "installer": {"binary": None, "git": None},
+        }
         return [
             text
             for *__, text in files.check(
