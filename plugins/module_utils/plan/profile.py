@@ -31,6 +31,8 @@ _DERIVED: Mapping[Path, tuple[str, ...]] = {
     ("topology",): presets.ROLES,
     ("release", "payload"): (*presets.ROLES, "settings", "release"),
 }
+# Lists whose entries are checked one by one: one entry less never makes another one wrong.
+_ENTRIES = ("faults", "routes", "snapshots")
 # Case-sensitive: dev-scripts' HA_IPV4 has static addresses, the profile ha_ipv4 does not.
 _SCENARIO = re.compile(r"(?P<topology>[0-9A-Z]+)_(?P<stack>IPV4V6|IPV6V4|IPV4|IPV6)(?P<dhcp>_DHCP)?")
 
@@ -88,11 +90,12 @@ def validated(source: Source, cluster: str, *, here: bool = False, files: bool =
         wrong = [one for one in wrong if one.meant in renamed] + list(mismatches(raw, Profile))
     found = [(path, None, "is a duplicate; remove one") for path in source.twice]
     found += [(one.path, one.value, one.remedy) for one in wrong]
-    raw, withheld = _without(raw, [one for one in wrong if one.meant not in renamed], source.twice)
+    raw, withheld, gone = _without(raw, [one for one in wrong if one.meant not in renamed], source.twice)
     profile = complete(raw)
-    found += check(profile, cluster, withheld, [named.check] if files else [])
-    if found and here:
-        found += [finding for finding in check(profile, cluster, withheld, [check_here]) if finding not in found]
+    checked = check(profile, cluster, withheld, [named.check] if files else [])
+    if (found or checked) and here:
+        checked += [finding for finding in check(profile, cluster, withheld, [check_here]) if finding not in checked]
+    found += [(_as_listed(path, gone), value, remedy) for path, value, remedy in checked]
     found = [(_as_written(path, renamed), value, remedy) for path, value, remedy in found]
     if found:
         end = (1 << 32, 0)
@@ -283,18 +286,57 @@ def _alike(one: str, other: str) -> bool:
     return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio() >= _ALIKE
 
 
-def _without(raw: Mapping[str, object], wrong: list[Mismatch], twice: list[Path]) -> tuple[dict[str, Any], list[Path]]:
-    """Return a profile without its wrong fields, and the paths of all whose value is not known because of them."""
-    sound, withheld = merge(raw, {}), list(twice)
+def _without(
+    raw: Mapping[str, object], wrong: list[Mismatch], twice: list[Path]
+) -> tuple[dict[str, Any], list[Path], list[Path]]:
+    """Return a profile without its wrong fields, the paths of all whose value is not known because of them, and its gone entries.
+
+    A gone entry is one of a list of `_ENTRIES` with a wrong field; those behind it have moved up.
+    """
+    sound: dict[str, Any] = merge(raw, {})
+    withheld = [path for path in twice if _entry(path) is None]
+    gone = {entry for path in twice if (entry := _entry(path))}
     for one in wrong:
+        entry = _entry(one.path)
         if one.choice is not None and _alike(str(one.value), one.choice):
             _put(sound, one.path, one.choice)
+        elif entry:
+            gone.add(entry)
         else:
             withheld += [_drop(sound, one.path), *([one.meant] if one.meant else [])]
     for source, derived in _DERIVED.items():
         if any(path == source[: len(path)] for path in withheld):
             withheld += [(name,) for name in derived]
-    return sound, withheld
+    ordered = sorted(gone, key=lambda path: path[-1])
+    for entry in reversed(ordered):
+        _remove(sound, entry)
+    return sound, withheld, ordered
+
+
+def _entry(path: Path) -> Path | None:
+    """Return the path of the entry of a list of `_ENTRIES` that `path` is or is in; None when there is none."""
+    for depth in range(1, len(path)):
+        if path[depth - 1] in _ENTRIES and isinstance(path[depth], int):
+            return path[: depth + 1]
+    return None
+
+
+def _remove(raw: Any, entry: Path) -> None:
+    """Remove an entry of a list; nothing is done when the list has gone with a wrong field around it."""
+    for key in entry[:-1]:
+        if isinstance(raw, dict) and key not in raw:
+            return
+        raw = raw[key]
+    del raw[entry[-1]]
+
+
+def _as_listed(path: Path, gone: list[Path]) -> Path:
+    """Return the path in the file of a field that was found when the entries `gone`, in their order, were not there."""
+    for entry in gone:
+        depth = len(entry)
+        if path[: depth - 1] == entry[:-1] and len(path) >= depth and path[depth - 1] >= entry[-1]:
+            path = (*entry[:-1], path[depth - 1] + 1, *path[depth:])
+    return path
 
 
 def _drop(raw: dict[str, Any], path: Path) -> Path:

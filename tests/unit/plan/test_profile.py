@@ -185,6 +185,36 @@ def test_a_wrong_field_of_one_node_hides_nothing_of_others(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        (
+            "faults: [{kind: pause, node: master-0, when: boot, seconds: lots},\n {kind: pause, node: master-0, when: boot, "
+            "seconds: 3},\n {kind: pause},\n {kind: pause, node: worker-9, when: boot, seconds: 3}]",
+            ["faults.0.seconds", "faults.3.node", "faults.2.node"],
+        ),
+        (
+            "faults: [{kind: pause, node: master-0, node: master-1, when: boot, seconds: 3},\n"
+            " {kind: pause, node: worker-9, when: boot, seconds: 3}]",
+            ["faults.0.node", "faults.1.node"],
+        ),
+        (
+            "hypervisor: {kind: sandbox}\nsnapshots: [boot, ready, ready]",
+            ["snapshots.0", "snapshots.2"],
+        ),
+        (
+            "network: {routes: [{destination: 10.1.0.0/16, next_hop: here},\n"
+            " {destination: 10.2.0.0/16, next_hop: 10.9.9.9}]}",
+            ["network.routes.0.next_hop", "network.routes.1.next_hop"],
+        ),
+    ],
+)
+def test_a_wrong_entry_of_a_list_hides_nothing_of_others(tmp_path: Path, text: str, fields: list[str]) -> None:
+    """The other entries were not checked, as the whole list was taken for unknown; they keep their numbers."""
+    found = [line.partition(": ")[2].partition(" is ")[0].partition(":")[0] for line in problems(tmp_path, text)]
+    assert list(dict.fromkeys(found)) == fields
+
+
 def test_a_misspelled_word_hides_nothing(tmp_path: Path) -> None:
     text = """\
 topolgy: compct
