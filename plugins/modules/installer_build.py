@@ -9,13 +9,11 @@ module: installer_build
 short_description: Build openshift-install from a git repository
 version_added: 1.0.0
 description:
-  - Fetches a branch, tag or commit of openshift/installer, and builds it with C(hack/build.sh) and this host's Go toolchain.
+  - Fetches a branch, tag or commit of openshift/installer, and builds it with C(hack/build.sh) and this host's Go
+    toolchain. The host needs git and Go.
   - Builds are kept by commit, so a second run with the same commit changes nothing.
   - In check mode the commit is fetched, but nothing is built.
 extends_documentation_fragment: [agentlab.ocp.module]
-requirements:
-  - git
-  - go
 options:
   repository:
     description: URL of the repository, or its path on this host. Uncommitted changes there are not built.

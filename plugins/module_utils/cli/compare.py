@@ -15,6 +15,7 @@ from pathlib import Path
 from .. import signals
 from ..files import explain
 from ..installer import binary, compare, run
+from ..installer.build import lab_payload
 from ..installer.errors import InstallerError
 from ..log import Log
 from ..plan import rundir
@@ -46,7 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--target", choices=TARGETS, default="image", metavar="TARGET",
                         help="what both create (default image): " + ", ".join(TARGETS))  # fmt: skip
     parser.add_argument(
-        "--release-image", metavar="PULLSPEC", default="", help="what is installed (default: as both find it)"
+        "--release-image",
+        metavar="PULLSPEC",
+        default="",
+        help="what is installed (default: $OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE, else the lab payload, if there is one)",
     )
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="form of the result (default text)"
@@ -101,6 +105,9 @@ def _both(args: argparse.Namespace, program: Path, work: Path) -> tuple[compare.
         raise InstallerError(
             f"{args.dir.absolute()} has neither install-config.yaml nor agent-config.yaml nor cluster-manifests"
         )
+    # The lab payload is agentlab's default, which another build does not know.
+    options = run.Options.from_environment(dict(os.environ), args.dir, ASSETS)
+    args.release_image = args.release_image or options.release_image or lab_payload(options.cache).get("release", "")
     found: list[compare.Side] = []
     for name, create in (("agentlab", _ours), (str(program), _theirs)):
         directory = work / f"side{len(found)}"

@@ -80,6 +80,19 @@ class Options:
         )
 
 
+def lab_payload(cache: Path) -> dict[str, Any]:
+    """Return payload.json of the lab payload that was built last; {} when there is none.
+
+    cache: as in `Options`.
+    """
+    try:
+        path = cache / "payload" / "current" / "payload.json"
+        found = load_json(read_file(path), name=str(path))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 class Build:
     """Handed to every asset: `options`, `log`, `store`, and the release, read when it is first needed.
 
@@ -175,13 +188,7 @@ class Build:
 
     @functools.cached_property
     def _payload(self) -> dict[str, Any]:
-        """payload.json of the lab payload that was built last; {} when there is none."""
-        try:
-            path = self.options.cache / "payload" / "current" / "payload.json"
-            found = load_json(read_file(path), name=str(path))
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return lab_payload(self.options.cache)
 
     @functools.cached_property
     def release_image(self) -> str:

@@ -121,6 +121,18 @@ def test_exit_code_and_messages_are_compared(inputs: Path, tmp_path: Path, capsy
     assert messages[2] == "info: all is well"
 
 
+def test_both_install_the_lab_payload(
+    inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other build found no release, because its cache is one of its own."""
+    monkeypatch.delenv("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE")
+    payload = tmp_path / "cache/agentlab/payload/current/payload.json"
+    payload.parent.mkdir(parents=True)
+    payload.write_text(json.dumps({"release": RELEASE, "version": "4.22.0"}))
+    found = compared(capsys, inputs, build(tmp_path / "other"), "--target", "cluster-manifests")
+    assert found == (Exit.OK, {})
+
+
 def test_secrets_are_not_printed(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also those of the files that differ."""
     change = "sed -i 's/dTpw/b3RoZXI6c2VjcmV0LXdvcmRz/' \"$here/cluster-manifests/pull-secret.yaml\""
