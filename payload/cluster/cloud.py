@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
-PLATFORMS = ("nutanix", "vsphere")
+from ...plugins.module_utils.vocabulary import UNINITIALIZED as UNINITIALIZED
+from .facts import ClusterFacts
+
+INTEGRATED = ("nutanix", "vsphere")
 # The service's placeholders for missing values.
 PLACEHOLDERS = {"user": "usernameplaceholder", "password": "passwordplaceholder", "server": "vcenterplaceholder"}
+
+
+def waited_for(facts: ClusterFacts) -> bool:
+    """Return whether nodes start with the taint: on an integrated platform, or an external one with a cloud controller manager."""
+    return facts["platform"] in INTEGRATED or facts["external"].get("cloud_controller_manager") == "External"
 
 
 def tainted(node: Mapping[str, Any]) -> bool:

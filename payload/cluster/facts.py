@@ -22,6 +22,13 @@ class HostFacts(TypedDict):
     addresses: list[str]
 
 
+class ExternalFacts(TypedDict, total=False):
+    """The platform `external`, as the service's model `platform-external`; empty for another one."""
+
+    platform_name: str
+    cloud_controller_manager: str
+
+
 class ClusterFacts(TypedDict):
     """See the fields; networks are CIDRs, addresses have no prefix length, `images` maps components to pullspecs.
 
@@ -34,6 +41,7 @@ class ClusterFacts(TypedDict):
     domain: str
     version: str
     platform: str
+    external: ExternalFacts
     topology: str
     fencing: bool
     schedulable_masters: bool
@@ -76,6 +84,7 @@ def build(
         "domain": domain,
         "version": cluster["openshift_version"],
         "platform": (cluster.get("platform") or {}).get("type", "none"),
+        "external": (cluster.get("platform") or {}).get("external") or {},
         "topology": control_plane,
         "fencing": control_plane == "DualReplica"
         and sum(bool(host.get("fencing_credentials")) for host in models) == 2,

@@ -20,7 +20,7 @@ import yaml
 
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
 from ...plugins.module_utils.ignition.resources import VERSION, data_file
-from ...plugins.module_utils.vocabulary import Component, Port
+from ...plugins.module_utils.vocabulary import WITH_VIPS, Component, Port
 from . import fencing, machine_config_daemon, seed
 from .certificates import Certificates
 from .configs import Config, merge
@@ -342,11 +342,21 @@ def _install_config(cluster: Mapping[str, object], facts: ClusterFacts) -> str:
             ],
             "serviceNetwork": facts["service_networks"],
         },
-        "platform": {facts["platform"]: {}},
+        "platform": {facts["platform"]: _platform(facts)},
         "sshKey": cluster.get("ssh_public_key") or "",
         **_overrides(cluster),
     }
     return yaml.safe_dump(config, sort_keys=False)
+
+
+def _platform(facts: ClusterFacts) -> dict[str, object]:
+    if facts["platform"] in WITH_VIPS:
+        return {"apiVIPs": facts["api_vips"], "ingressVIPs": facts["ingress_vips"]}
+    given = {
+        "platformName": facts["external"].get("platform_name"),
+        "cloudControllerManager": facts["external"].get("cloud_controller_manager"),
+    }
+    return {name: value for name, value in given.items() if value}
 
 
 def _documents(manifests: Mapping[str, str]) -> list[Config]:

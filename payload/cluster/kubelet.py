@@ -208,7 +208,7 @@ class Kubelet:
                 taints = [{"key": f"{ROLE}master", "effect": "NoSchedule"}]
         elif self.role == "arbiter":
             taints = [{"key": f"{ROLE}arbiter", "effect": "NoSchedule"}]
-        if self.facts["platform"] in cloud.PLATFORMS:
+        if cloud.waited_for(self.facts):
             taints.append({"key": cloud.UNINITIALIZED, "value": "true", "effect": "NoSchedule"})
         try:
             annotations = load_json(self.machine.read(ANNOTATIONS), name=ANNOTATIONS)

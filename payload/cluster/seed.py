@@ -9,7 +9,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ...plugins.module_utils.vocabulary import Port
+from ...plugins.module_utils.vocabulary import PLATFORMS, WITH_VIPS, Port
 from . import fencing
 from .facts import ClusterFacts, count, single_node
 from .objects import config_map, make
@@ -108,16 +108,15 @@ def objects(
 
 def _cluster_config(facts: ClusterFacts) -> list[Object]:
     domain = facts["domain"]
-    platform = {
-        "baremetal": "BareMetal",
-        "none": "None",
-        "external": "External",
-        "vsphere": "VSphere",
-        "nutanix": "Nutanix",
-    }.get(facts["platform"], "None")
+    platform = PLATFORMS.get(facts["platform"], "None")
+    platform_spec: Object = {"type": platform}
     platform_status: Object = {"type": platform}
-    if platform == "BareMetal":
-        platform_status["baremetal"] = {
+    if facts["platform"] == "external":
+        platform_spec["external"] = {"platformName": facts["external"].get("platform_name") or "Unknown"}
+        if facts["external"].get("cloud_controller_manager") == "External":
+            platform_status["external"] = {"cloudControllerManager": {"state": "External"}}
+    if facts["platform"] in WITH_VIPS:
+        platform_status[facts["platform"]] = {
             "apiServerInternalIP": (facts["api_vips"] or [""])[0],
             "apiServerInternalIPs": facts["api_vips"],
             "ingressIP": (facts["ingress_vips"] or [""])[0],
@@ -136,7 +135,7 @@ def _cluster_config(facts: ClusterFacts) -> list[Object]:
             api,
             "Infrastructure",
             "cluster",
-            spec={"cloudConfig": {"name": ""}, "platformSpec": {"type": platform}},
+            spec={"cloudConfig": {"name": ""}, "platformSpec": platform_spec},
             status={
                 "apiServerInternalURI": f"https://api-int.{domain}:{Port.API}",
                 "apiServerURL": f"https://api.{domain}:{Port.API}",

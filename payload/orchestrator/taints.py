@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json, load_yaml
-from ..cluster.cloud import PLATFORMS, UNINITIALIZED, credentials
+from ..cluster.cloud import INTEGRATED, UNINITIALIZED, credentials
 from ..cluster.kube import KubeClient, Object
 
 AGENT_BASED = "agent-installer"
@@ -45,7 +45,7 @@ def must_go(
         return not credentials(
             load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides")
         )
-    return platform in PLATFORMS
+    return platform in INTEGRATED
 
 
 def _release(version: str) -> tuple[int, ...]:

@@ -14,6 +14,18 @@ RUN_STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
 """The stages of a run of ours, each a playbook and a verb."""
 
 
+PLATFORMS = {
+    "baremetal": "BareMetal", "vsphere": "VSphere", "nutanix": "Nutanix", "none": "None", "external": "External"
+}  # fmt: skip
+"""Platforms of the agent-based installer: the name in install-config.yaml, and the one in objects of an API, in upstream's order."""
+WITH_VIPS = ("baremetal", "vsphere", "nutanix")
+"""Platforms whose clusters have virtual addresses for API and ingress."""
+MAKERS = {"vsphere": "VMware, Inc.", "nutanix": "Nutanix"}
+"""Manufacturer that a platform's machines have in SMBIOS; the assisted service refuses other ones there."""
+UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+"""Taint of a node until its cloud provider has seen it."""
+
+
 class Stage:
     """Stages of a host's installation. Source: the enumeration `host-stage` of assisted-service's API description.
 

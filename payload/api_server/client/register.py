@@ -17,18 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ....plugins.module_utils.documents import DocumentError, load_json, load_yaml_all, read_file
+from ....plugins.module_utils.vocabulary import PLATFORMS
 from .rest import Rest, RestError
 
 LOG = logging.getLogger("agent-installer-client")
 
 OVERRIDES = "agent-install.openshift.io/install-config-overrides"
-_PLATFORMS = {
-    "BareMetal": "baremetal",
-    "None": "none",
-    "VSphere": "vsphere",
-    "Nutanix": "nutanix",
-    "External": "external",
-}
+_PLATFORMS = {kind: name for name, kind in PLATFORMS.items()}
 #: Timeout until a newly registered cluster is listed, in seconds.
 _SHOW_UP = 60.0
 

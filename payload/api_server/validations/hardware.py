@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ....plugins.module_utils.documents import load_json
+from ....plugins.module_utils.vocabulary import MAKERS
 from .. import inventory as inv
 from ..facts import hostname_of, is_day2
 from ..hardware import Inventory
@@ -137,12 +138,9 @@ def hostname_valid(v: HostView) -> Result:
     return SUCCESS, f"Hostname {name} is allowed"
 
 
-_PLATFORM_MAKERS = {"vsphere": "VMware, Inc.", "nutanix": "Nutanix"}
-
-
 def _made_for(inventory: Inventory, platform: str) -> bool:
     maker = str(inventory.get("system_vendor", {}).get("manufacturer", ""))
-    return _PLATFORM_MAKERS.get(platform, maker) == maker
+    return MAKERS.get(platform, maker) == maker
 
 
 @validation("compatible-with-cluster-platform", Category.HARDWARE, gate=Gate.HARDWARE)

@@ -98,6 +98,9 @@ class ClusterClient:
     def cluster_version(self) -> dict[str, Any]:
         return self.get(f"{CONFIG}/clusterversions/version")
 
+    def infrastructure(self) -> dict[str, Any]:
+        return self.get(f"{CONFIG}/infrastructures/cluster")
+
     def cluster_operators(self) -> list[dict[str, Any]]:
         return self.get(f"{CONFIG}/clusteroperators")["items"]
 

@@ -15,6 +15,7 @@ from ..plan import faults
 from ..plan.machines import Node, in_network
 from ..plan.model import Plan
 from ..plan.topologies import TOPOLOGIES
+from ..vocabulary import PLATFORMS, UNINITIALIZED, WITH_VIPS
 from . import fencing, links
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
@@ -63,6 +64,7 @@ def validate(
     ]
     if plan:
         asked.insert(3, (CONTROLLER, lambda: _controller(kube)))
+        asked.insert(0, ("platform", lambda: _platform(plan, kube)))
     for title, checked in asked:
         try:
             checks += checked()
@@ -139,6 +141,35 @@ def _addresses(planned: Node, network: str, node: dict[str, Any]) -> Check:
     if [ipaddress.ip_address(address) for address in reported] == wanted:
         return Check(f"addresses of {planned['name']}", True, found)
     return Check(f"addresses of {planned['name']}", False, f"{found}; planned: {', '.join(map(str, wanted))}")
+
+
+def _platform(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
+    """What the Infrastructure has of its platform: its type, virtual addresses, and an external one's name and manager."""
+    infrastructure = kube.infrastructure()
+    spec = (infrastructure.get("spec") or {}).get("platformSpec") or {}
+    status = (infrastructure.get("status") or {}).get("platformStatus") or {}
+    name = plan["cluster"]["platform"]
+    wanted, found = [PLATFORMS[name]], [str(status.get("type"))]
+    if name in WITH_VIPS:
+        section = status.get(name) or {}
+        wanted += [*plan["vips"]["api"], *plan["vips"]["ingress"]]
+        found += [*(section.get("apiServerInternalIPs") or []), *(section.get("ingressIPs") or [])]
+    if external := plan["cluster"].get("external"):
+        manager = ((status.get("external") or {}).get("cloudControllerManager") or {}).get("state") or "None"
+        wanted += [external["platform_name"], f"cloud controller manager {external['cloud_controller_manager']}"]
+        found += [str((spec.get("external") or {}).get("platformName")), f"cloud controller manager {manager}"]
+    yield _planned(links.Finding("platform", ", ".join(wanted), ", ".join(found)))
+    waiting = sorted(
+        node["metadata"]["name"]
+        for node in kube.nodes()
+        if any(taint["key"] == UNINITIALIZED for taint in (node.get("spec") or {}).get("taints") or [])
+    )
+    if name not in ("none", "baremetal"):
+        yield Check(
+            "cloud provider",
+            not waiting,
+            f"nodes wait for it: {', '.join(waiting)}" if waiting else "no node waits for it",
+        )
 
 
 def _cluster_version(kube: ClusterClient) -> Iterable[Check]:

@@ -6,6 +6,7 @@ import posixpath
 from typing import Any
 
 from ..log import Log
+from ..vocabulary import WITH_VIPS
 from . import check
 from .errors import FieldErrors, InstallerError
 from .models import InstallConfig, Networking, Section
@@ -36,7 +37,7 @@ def upconvert(config: InstallConfig, platform: str, log: Log) -> None:
             _provisioning(section, errors)
         elif platform == "vsphere":
             _vsphere(section, log)
-        if platform in ("baremetal", "vsphere", "nutanix"):
+        if platform in WITH_VIPS:
             _vips(section, f"platform.{platform}", errors)
     if errors:
         # The first one ends it, as upstream.

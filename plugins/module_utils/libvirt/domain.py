@@ -45,6 +45,7 @@ def render(
     """
     scsi = any(disk["bus"] == "scsi" for disk in node["disks"])
     boot = ["hd", "network" if network_boot else "cdrom"]
+    maker = node.get("manufacturer")
     return element(
         "domain",
         {"type": domain_type},
@@ -67,7 +68,15 @@ def render(
             if node["firmware"] == "uefi"
             else None,
             *(element("boot", {"dev": device}) for device in (reversed(boot) if medium_first else boot)),
+            element("smbios", {"mode": "sysinfo"}) if maker else None,
         ),
+        element(
+            "sysinfo",
+            {"type": "smbios"},
+            element("system", None, element("entry", {"name": "manufacturer"}, text=maker)),
+        )
+        if maker
+        else None,
         element("features", None, element("acpi"), element("apic"), *_translation(domain_type)),
         _cpu(domain_type),
         element(

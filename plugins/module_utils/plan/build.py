@@ -9,11 +9,11 @@ from copy import deepcopy
 from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
-from ..vocabulary import Port
+from ..vocabulary import MAKERS, WITH_VIPS, Port
 from . import faults, names
 from .fields import Platform, Role
 from .host_network import network_config
-from .links import of_node
+from .links import boot_mode, of_node
 from .machine_options import Bus, DiskOptions, NicOptions
 from .machines import Address, Disk, Network, Node
 from .model import (
@@ -21,6 +21,7 @@ from .model import (
     Boot,
     Endpoint,
     Endpoints,
+    External,
     Hypervisor,
     Installer,
     Plan,
@@ -61,8 +62,7 @@ def build(profile: Profile, cluster: str) -> Plan:
     networks = [machine, *(extra_network(extra, profile, cluster) for extra in profile["extra_networks"])]
     tag(networks, profile)
     nodes = _nodes(profile, cluster, networks)
-    sno = sum(node["role"] == "master" for node in nodes) == 1
-    platform: Platform = profile["platform"] or ("none" if sno else "baremetal")
+    platform = platform_of(profile)
     vips = _vips(profile, machine, nodes, platform)
     rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": own_addresses(nodes[0], machine)[0]["ip"]}
     gateway = machine["subnets"][0]["gateway"]
@@ -97,8 +97,24 @@ def build(profile: Profile, cluster: str) -> Plan:
         "faults": [faults.complete(fault) for fault in profile["faults"]],
         "snapshots": list(profile["snapshots"]),
     }
+    if platform == "external":
+        plan["cluster"]["external"] = _external(profile)
+    if maker := MAKERS.get(platform):
+        for node in nodes:
+            node["manufacturer"] = maker
     faults.apply(plan)
     return plan
+
+
+def platform_of(profile: Profile) -> Platform:
+    """Return the platform that a complete profile asks for, or else the one that follows from its number of masters."""
+    return profile["platform"] or ("none" if profile["master"]["count"] == 1 else "baremetal")
+
+
+def _external(profile: Profile) -> External:
+    name = profile["external"]["platform_name"]
+    manager = profile["external"]["cloud_controller_manager"] or ("External" if name == "oci" else "None")
+    return {"platform_name": name, "cloud_controller_manager": manager}
 
 
 def node_names(profile: Profile) -> list[tuple[str, Role, int]]:
@@ -189,7 +205,7 @@ def _boot(profile: Profile, services: Services) -> Boot:
     # The installer names its files so (`agent.<arch>.iso`, `boot-artifacts/agent.<arch>.ipxe`).
     script = f"agent.{profile['arch']}.ipxe"
     return {
-        "mode": profile["boot"]["mode"],
+        "mode": boot_mode(profile),
         "image": f"agent.{profile['arch']}.iso",
         "script": script,
         "script_url": f"{services['http']['url']}/{script}",
@@ -215,6 +231,8 @@ def _installer(profile: Profile, machine: Network, services: Services) -> Instal
         "install_config": deepcopy(given["install_config"]),
         "agent_config": deepcopy(given["agent_config"]),
     }
+    if given["hosts_in"] != "agent-config":
+        made["hosts_in"] = given["hosts_in"]
     if given["mirrors_file"]:
         made["mirrors_file"] = given["mirrors_file"]
     return made
@@ -234,14 +252,15 @@ def _lab_mirrors(registry: str) -> list[Any]:
 def _vips(profile: Profile, machine: Network, nodes: list[Node], platform: str) -> Vips:
     """The addresses that api and *.apps resolve to.
 
-    Baremetal has virtual ones; on the other platforms, where upstream expects a load balancer, the nodes' own are listed.
+    Those of `WITH_VIPS` have virtual ones; on none and external, where upstream expects a load balancer, the nodes' own
+    are listed.
     """
 
     def of(name: Literal["api", "ingress"], roles: tuple[str, ...]) -> list[str]:
         given = profile["vips"][name]
         if given is not None:
             return list(given)
-        if platform == "baremetal":
+        if platform in WITH_VIPS:
             offset = profile["network"]["offsets"][name]
             return [str(ipaddress.ip_network(subnet["cidr"])[offset]) for subnet in machine["subnets"]]
         carriers = [node for node in nodes if node["role"] in roles]

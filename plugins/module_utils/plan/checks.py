@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from ..releases import RELEASES, ReleaseProfile
+from ..vocabulary import WITH_VIPS
 from . import link_checks, links, network_checks
-from .build import PROXY_PORT, node_names
+from .build import PROXY_PORT, node_names, platform_of
 from .faults import KINDS
 from .formats import LABEL
 from .names import mac_address
@@ -117,12 +119,50 @@ def _check_counts(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 
 def _check_platform(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """What openshift-install would refuse, in its words where it has some."""
+    platform, release = platform_of(profile), RELEASES[profile["release"]["profile"]]
     if profile["master"]["count"] == 1:
-        if profile["platform"] == "baremetal":
-            yield ("platform",), "baremetal", "a single node has platform none or external"
+        if platform in WITH_VIPS:
+            yield ("platform",), platform, "Only platform none and external supports 1 ControlPlane and 0 Compute nodes"
         network_type = profile["installer"]["network_type"]
         if network_type != "OVNKubernetes":
-            yield ("installer", "network_type"), network_type, "a single node has OVNKubernetes"
+            remedy = "Only OVNKubernetes network type is allowed for Single Node OpenShift (SNO) cluster"
+            yield ("installer", "network_type"), network_type, remedy
+    if platform == "nutanix":
+        if not release.nutanix:
+            yield ("platform",), platform, f"is not one of the agent-based installer of {release.name}"
+        laid = profile["installer"]["install_config"].get("platform") or {}
+        if not (isinstance(laid, Mapping) and laid.get("nutanix")):
+            remedy = "platform.nutanix.prismCentral.endpoint.address: must specify the Prism Central endpoint address"
+            yield ("installer", "install_config"), None, remedy
+    yield from _check_external(profile, platform, release)
+    if profile["installer"]["hosts_in"] == "install-config":
+        path: Path = ("installer", "hosts_in")
+        if platform != "baremetal":
+            yield path, "install-config", f"requires `platform: baremetal`, the only one with hosts, not {platform}"
+        elif not release.install_config_hosts:
+            yield path, "install-config", f"are ignored by the agent-based installer of {release.name}"
+
+
+def _check_external(profile: Profile, platform: str, release: ReleaseProfile) -> Iterator[Finding]:
+    name, manager = profile["external"]["platform_name"], profile["external"]["cloud_controller_manager"]
+    if platform != "external":
+        for field, value in profile["external"].items():
+            if value != DEFAULTS["external"][field]:
+                yield ("external", field), value, f"requires `platform: external`, not {platform}"
+        return
+    if name == "oci" and manager == "None":
+        yield (
+            ("external", "cloud_controller_manager"),
+            manager,
+            "When using external oci platform, platform.external.cloudControllerManager must be set to External",
+        )
+    if links.boot_mode(profile) == "cdrom":
+        remedy = "loads nothing from the network, and the image of platform external is a minimal one: choose redfish"
+        yield ("boot", "mode"), "cdrom", remedy
+    if release.external_platforms and name not in release.external_platforms:
+        supported = ", ".join(f'"{one}"' for one in release.external_platforms)
+        yield ("external", "platform_name"), name, f"Unsupported value: supported values: {supported}"
 
 
 def _check_release(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -267,7 +307,7 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 fault["node"],
                 "is the rendezvous host, whose image has the service's own key: choose another node",
             )
-        if fault["kind"] == "wrong_token" and profile["boot"]["mode"] not in _OWN_IMAGE:
+        if fault["kind"] == "wrong_token" and links.boot_mode(profile) not in _OWN_IMAGE:
             yield (
                 (*path, "kind"),
                 fault["kind"],

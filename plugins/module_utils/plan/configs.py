@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..release.mirror_set import MirrorSource
+from ..vocabulary import WITH_VIPS
 from . import faults
 from .machines import Node
 from .model import Plan
@@ -97,9 +98,11 @@ def agent_config(plan: Plan) -> dict[str, Any]:
     }
     if plan["boot"]["mode"] in ("minimal", "pxe"):
         config["bootArtifactsBaseURL"] = plan["services"]["http"]["url"]
-    if plan["boot"]["mode"] == "minimal":
+    # With platform external the image is minimal anyway.
+    if plan["boot"]["mode"] == "minimal" and plan["cluster"]["platform"] != "external":
         config["minimalISO"] = True
-    config["hosts"] = [_host(plan, node) for node in plan["nodes"] if node["role"] != faults.EXTRA]
+    if not _hosts_in_install_config(plan):
+        config["hosts"] = [_host(plan, node) for node in _planned(plan)]
     return merge(config, plan["installer"]["agent_config"])
 
 
@@ -126,14 +129,41 @@ def _of(plan: Plan, role: str) -> list[Node]:
     return [node for node in plan["nodes"] if node["role"] == role]
 
 
+def _planned(plan: Plan) -> list[Node]:
+    return [node for node in plan["nodes"] if node["role"] != faults.EXTRA]
+
+
+def _hosts_in_install_config(plan: Plan) -> bool:
+    return plan["installer"].get("hosts_in") == "install-config"
+
+
 def _platform(plan: Plan) -> dict[str, Any]:
-    platforms: dict[str, dict[str, Any]] = {
-        "none": {},
-        "external": {"platformName": "agentlab"},
-        "baremetal": {"apiVIPs": plan["vips"]["api"], "ingressVIPs": plan["vips"]["ingress"]},
-    }
     name = plan["cluster"]["platform"]
-    return {name: platforms[name]}
+    section: dict[str, Any] = {}
+    if name in WITH_VIPS:
+        section |= {"apiVIPs": plan["vips"]["api"], "ingressVIPs": plan["vips"]["ingress"]}
+    if external := plan["cluster"].get("external"):
+        section["platformName"] = external["platform_name"]
+        # An empty value is the API's None.
+        if external["cloud_controller_manager"] == "External":
+            section["cloudControllerManager"] = "External"
+    if _hosts_in_install_config(plan):
+        # Otherwise the BMCs would ask for a provisioning network, which the lab lacks.
+        section["provisioningNetwork"] = "Disabled"
+        section["hosts"] = [_baremetal_host(plan, node) for node in _planned(plan)]
+    return {name: section}
+
+
+def _baremetal_host(plan: Plan, node: Node) -> dict[str, Any]:
+    """The form of install-config.yaml for what `_host` has, with the BMC."""
+    host = _host(plan, node)
+    return {
+        "name": host.pop("hostname"),
+        "role": host.pop("role"),
+        "bootMACAddress": host.pop("interfaces")[0]["macAddress"],
+        "bmc": {**node["bmc"], "disableCertificateVerification": True},
+        **host,
+    }
 
 
 def _fencing(plan: Plan, node: Node) -> dict[str, Any]:

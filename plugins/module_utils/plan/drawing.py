@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
+from ..vocabulary import WITH_VIPS
 from .faults import Fault
 from .machines import Network, Node, interfaces
 from .model import Plan
@@ -209,7 +210,7 @@ def _lab_lines(plan: Plan) -> list[Line]:
 
 
 def _cluster_lines(plan: Plan) -> list[Line]:
-    kind = "VIP" if plan["cluster"]["platform"] == "baremetal" else "address"
+    kind = "VIP" if plan["cluster"]["platform"] in WITH_VIPS else "address"
     fencing = [Line("fencing through the BMCs", "dim")] if TOPOLOGIES[plan["cluster"]["topology"]].fencing else []
     return [
         Line("Cluster", "label"),

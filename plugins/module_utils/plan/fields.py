@@ -46,7 +46,7 @@ class Tagged:
 BootMode = Literal["redfish", "cdrom", "pxe", "minimal", "manual"]
 BondMode = Literal["active-backup", "balance-xor", "802.3ad"]
 Family = Literal["ipv4", "ipv6"]
-Platform = Literal["none", "baremetal", "external"]
+Platform = Literal["none", "baremetal", "external", "vsphere", "nutanix"]
 ClusterRole = Literal["master", "arbiter", "worker"]
 Role = Literal["master", "arbiter", "worker", "extra"]
 Stack = Literal["ipv4", "ipv6", "dualstack", "v6v4"]

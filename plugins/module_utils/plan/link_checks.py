@@ -9,7 +9,7 @@ from typing import Any
 
 from ..addresses import family as family_of
 from .fields import Family
-from .links import carried, nics, switched
+from .links import boot_mode, carried, nics, switched
 from .options import Profile
 from .presets import FAMILIES
 from .problems import Finding, Path
@@ -33,7 +33,7 @@ def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
     if profile["hypervisor"]["kind"] != "sandbox":
         kind = profile["hypervisor"]["kind"]
         yield field, value, f"{what} require `hypervisor: {{kind: sandbox}}`, whose switch knows them, not {kind}"
-    mode = profile["boot"]["mode"]
+    mode = boot_mode(profile)
     if mode in _BOOT_BY_NETWORK and carried(profile)[0].parent in wanted:
         yield (
             ("boot", "mode"),

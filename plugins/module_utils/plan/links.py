@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from .fields import BootMode
 from .machines import Address, Bond, Link, Network, Nic
 from .options import Profile
 
@@ -26,6 +27,12 @@ class Carried(NamedTuple):
         As Linux names them: `eth0`, `bond0`, or with a VLAN `eth0.100`.
         """
         return self.parent if self.vlan is None else f"{self.parent}.{self.vlan}"
+
+
+def boot_mode(profile: Profile) -> BootMode:
+    """Return how the machines boot: the installer's image for platform external is a minimal one, which virtual media need the rest of."""
+    mode = profile["boot"]["mode"]
+    return "minimal" if mode == "redfish" and profile["platform"] == "external" else mode
 
 
 def carried(profile: Profile) -> list[Carried]:

@@ -259,6 +259,8 @@ class Node(_Node, total=False):
 
     links: list[Link] | None
     """Its bonds and VLANs, each after what it consists of; null, or not given: it has none."""
+    manufacturer: str | None
+    """The manufacturer in its SMBIOS, which a platform asks for; null, or not given: the hypervisor's own."""
 
 
 def interfaces(node: Node) -> list[Nic | Link]:

@@ -43,9 +43,16 @@ from .settings import SETTINGS
 from .topologies import PAYLOADS, TOPOLOGIES
 
 
-class Cluster(TypedDict):
-    """The cluster as a whole."""
+class External(TypedDict):
+    """The platform `external`."""
 
+    platform_name: str
+    """Name of the infrastructure provider."""
+    cloud_controller_manager: Literal["External", "None"]
+    """Whether the provider brings a cloud controller manager, which nodes wait for."""
+
+
+class _Cluster(TypedDict):
     name: Label
     """Its name."""
     base_domain: Domain
@@ -62,6 +69,13 @@ class Cluster(TypedDict):
     """The platform of install-config.yaml."""
     arch: Literal["x86_64"]
     """Architecture of its nodes."""
+
+
+class Cluster(_Cluster, total=False):
+    """The cluster as a whole."""
+
+    external: External | None
+    """What the platform `external` has; null, or not given: the platform is another one."""
 
 
 class InstallerBuild(TypedDict):
@@ -307,6 +321,8 @@ class _Installer(TypedDict):
 class Installer(_Installer, total=False):
     """What the installer's input files need beyond the machines."""
 
+    hosts_in: Literal["agent-config", "install-config"]
+    """The file that describes the machines; not given: agent-config.yaml."""
     mirrors_file: File | None
     """File with more mirrors, of oc-mirror v2 or `agentlab mirror`; null, or not given: there is none."""
 

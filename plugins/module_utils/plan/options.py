@@ -186,7 +186,7 @@ class VipsOptions(TypedDict, total=False):
     """Virtual addresses."""
 
     api: list[Ip] | None
-    """Of the API, one for each family. Null: by `network.offsets`, or the masters' own addresses without platform baremetal."""
+    """Of the API, one for each family. Null: by `network.offsets`, or the masters' own addresses with platform none or external."""
     ingress: list[Ip] | None
     """Of the ingress, likewise."""
 
@@ -241,7 +241,7 @@ class BootOptions(TypedDict, total=False):
 
     mode: BootMode
     """`redfish`: virtual media of the BMC; `cdrom`: a CD drive; `pxe`: over the network; `minimal`: a small ISO as virtual
-    media, which fetches the rest; `manual`: booted by hand."""
+    media, which fetches the rest (platform external has this one in place of `redfish`); `manual`: booted by hand."""
 
 
 class _ClusterNetworkOptions(TypedDict):
@@ -280,9 +280,20 @@ class DigestSource(TypedDict):
     """Where its content is too, in the order of preference."""
 
 
+class ExternalOptions(TypedDict, total=False):
+    """The platform `external`."""
+
+    platform_name: str
+    """Name of the infrastructure provider. With `oci`, the nodes have a serial console, and no screen to set up their network."""
+    cloud_controller_manager: Literal["External", "None"] | None
+    """Whether the provider brings a cloud controller manager, which nodes wait for. Null: `External` with `oci`, else `None`."""
+
+
 class InstallerOptions(TypedDict, total=False):
     """What goes into install-config.yaml and agent-config.yaml beyond the machines."""
 
+    hosts_in: Literal["agent-config", "install-config"]
+    """The file that describes the machines. `install-config`: `platform.baremetal.hosts`, with their BMCs."""
     ssh_key_file: File | None
     """File with public keys that may log in to the nodes, in addition to the key of the run."""
     pull_secret_file: File | None
@@ -315,7 +326,9 @@ class Profile(TypedDict, total=False):
     addressing: Literal["dhcp", "static"]
     """How nodes get their addresses: by DHCP, or static by nmstate in agent-config.yaml."""
     platform: Platform | None
-    """The platform of install-config.yaml. Null: `none` with one master, else `baremetal`."""
+    """The platform of install-config.yaml. Null: `none` with one master, else `baremetal`. What `vsphere` and `nutanix` need
+    beyond virtual addresses is in `installer.install_config`."""
+    external: ExternalOptions
     base_domain: Domain
     """The cluster's domain is its name below this one."""
     arch: Literal["x86_64"]

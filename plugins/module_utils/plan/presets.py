@@ -24,6 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "stack": "ipv4",
     "addressing": "dhcp",
     "platform": None,
+    "external": {"platform_name": "agentlab", "cloud_controller_manager": None},
     "base_domain": "test.metalkube.org",
     "arch": "x86_64",
     "release": {
@@ -79,6 +80,7 @@ DEFAULTS: dict[str, Any] = {
     },
     "boot": {"mode": "redfish"},
     "installer": {
+        "hosts_in": "agent-config",
         "ssh_key_file": None,
         "pull_secret_file": None,
         "network_type": "OVNKubernetes",

@@ -21,6 +21,7 @@ FACTS = {
     "api_vips": ["192.168.111.5", "fd2e:6f44:5dd8:c956::5"],
     "ingress_vips": ["192.168.111.4", "fd2e:6f44:5dd8:c956::4"],
     "platform": "baremetal",
+    "external": {},
     "schedulable_masters": True,
     "version": "4.22.0-lab",
     "images": {"hyperkube": "registry/hyperkube"},

@@ -49,6 +49,9 @@ class Kube:
         self.found = [node(n, *(a["ip"] for a in n["nics"][0]["addresses"])) for n in plan["nodes"]]
         self.job: dict[str, Any] | None = {"status": {"succeeded": 1}}
         self.all_pods = [pod("Succeeded")]
+        self.platform = {"type": "BareMetal", "baremetal": {
+            "apiServerInternalIPs": plan["vips"]["api"], "ingressIPs": plan["vips"]["ingress"]}}  # fmt: skip
+        self.platform_spec: dict[str, Any] = {}
 
     def get(self, path: str) -> dict[str, Any]:
         return {"gitVersion": "v1.35.0"}
@@ -58,6 +61,9 @@ class Kube:
 
     def cluster_version(self) -> dict[str, Any]:
         return {"status": {"conditions": [{"type": "Available", "status": "True"}]}}
+
+    def infrastructure(self) -> dict[str, Any]:
+        return {"spec": {"platformSpec": self.platform_spec}, "status": {"platformStatus": self.platform}}
 
     def cluster_operators(self) -> list[dict[str, Any]]:
         return [{"metadata": {"name": "etcd"}, "status": self.cluster_version()["status"]}]
@@ -131,6 +137,38 @@ def test_a_pod_that_fails_is_named(plan: dict[str, Any]) -> None:
     [(name, found)] = failed(plan, kube).items()
     assert (name, found.split("; not: ")[0]) == ("pods", "1 of 2 running or completed")
     assert "openshift-ingress/router-default CrashLoopBackOff: exit code 2" in found
+
+
+@pytest.mark.parametrize(
+    ("platform", "found"),
+    [
+        ({"type": "None"}, "None"),
+        ({"type": "BareMetal", "baremetal": {"apiServerInternalIPs": ["192.168.111.9"]}}, "BareMetal, 192.168.111.9"),
+    ],
+)
+def test_another_platform_than_planned(platform: dict[str, Any], found: str, plan: dict[str, Any]) -> None:
+    kube = Kube(plan)
+    kube.platform = platform
+    vips = ", ".join([*plan["vips"]["api"], *plan["vips"]["ingress"]])
+    assert failed(plan, kube) == {"platform": f"{found}; planned: BareMetal, {vips}"}
+
+
+def test_an_external_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_names", lambda plan: ())
+    monkeypatch.setattr(module, "_vips", lambda plan: ())
+    plan: Any = build.build(profile.load("sno_oci", PROFILES, "one"), "one")
+    kube = Kube(plan)
+    kube.platform = {"type": "External", "external": {"cloudControllerManager": {"state": "External"}}}
+    kube.platform_spec = {"external": {"platformName": "oci"}}
+    assert not failed(plan, kube)
+    kube.platform_spec = {"external": {"platformName": "aws"}}
+    assert failed(plan, kube)["platform"].startswith(
+        "External, aws, cloud controller manager External; planned: External, oci"
+    )
+    kube.platform = {"type": "External"}
+    assert failed(plan, kube)["platform"].startswith("External, aws, cloud controller manager None;")
+    kube.found[0]["spec"] = {"taints": [{"key": module.UNINITIALIZED}]}
+    assert failed(plan, kube)["cloud provider"] == "nodes wait for it: master-0"
 
 
 def test_a_cluster_without_a_plan(plan: dict[str, Any]) -> None:

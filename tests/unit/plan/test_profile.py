@@ -70,7 +70,10 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
             "topology: tnf\narbiter: {count: 1}\n",
             "p.yml:2:11: arbiter.count is 1: must be 0 with topology tnf",
         ),
-        ("platform: baremetal\n", "p.yml:1:1: platform is 'baremetal': a single node has platform none or external"),
+        (
+            "platform: baremetal\n",
+            "p.yml:1:1: platform is 'baremetal': Only platform none and external supports 1 ControlPlane and 0 Compute nodes",
+        ),
         (
             "release: {payload: ocp}\n",
             "p.yml: release.image: a real payload requires the pullspec of its release image",

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...log import Log
 from ...releases import ReleaseProfile
+from ...vocabulary import PLATFORMS, WITH_VIPS
 from .. import check, gojson
 from ..errors import FieldErrors
 from ..install_config import cidr, platform_name, replicas
@@ -16,9 +17,6 @@ from . import shapes
 from .meta import DIRECTORY, metadata, names, proxy_of
 from .overrides import OVERRIDES, install_config_overrides
 
-PLATFORMS = {
-    "baremetal": "BareMetal", "vsphere": "VSphere", "nutanix": "Nutanix", "none": "None", "external": "External"
-}  # fmt: skip
 _ACI_STATUS = {"debugInfo": {"eventsURL": "", "logsURL": ""}, "progress": {"totalPercentage": 0}}
 
 
@@ -68,7 +66,7 @@ def agent_cluster_install(
         spec["external"] = {"platformName": section["platformName"]} if section.get("platformName") else {}
         if section.get("platformName") == "oci":
             spec["external"]["cloudControllerManager"] = "External"
-    if platform in ("baremetal", "vsphere", "nutanix"):
+    if platform in WITH_VIPS:
         spec["apiVIPs"], spec["ingressVIPs"] = section.get("apiVIPs", []), section.get("ingressVIPs", [])
         if platform == "baremetal" and spec["apiVIPs"] and spec["ingressVIPs"]:
             spec["apiVIP"], spec["ingressVIP"] = spec["apiVIPs"][0], spec["ingressVIPs"][0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...addresses import version
+from ...vocabulary import WITH_VIPS
 from .. import check
 from ..errors import FieldErrors
 from ..install_config import platform_name
@@ -13,7 +14,6 @@ from .vsphere import check_vsphere, check_vsphere_credentials
 
 _KNOWN = ("aws", "azure", "baremetal", "external", "gcp", "ibmcloud", "none", "nutanix", "openstack", "powervc",
           "powervs", "vsphere")  # fmt: skip
-_WITH_VIPS = ("baremetal", "vsphere", "nutanix")
 
 
 def check_platform(config: InstallConfig, errors: FieldErrors) -> None:
@@ -40,7 +40,7 @@ def check_platform(config: InstallConfig, errors: FieldErrors) -> None:
         check_vsphere(section, errors)
     elif platform == "nutanix":
         check_nutanix(section, errors)
-    if platform in _WITH_VIPS:
+    if platform in WITH_VIPS:
         balancer = section.get("loadBalancer")
         kind = (balancer or {}).get("type", "")
         if balancer is not None and kind not in ("OpenShiftManagedDefault", "UserManaged"):
@@ -71,7 +71,7 @@ def check_vips(config: InstallConfig, errors: FieldErrors) -> None:
     API and ingress need one or two each, of different families, in a machine network unless the user has the balancer.
     """
     platform = platform_name(config)
-    if platform not in _WITH_VIPS:
+    if platform not in WITH_VIPS:
         return
     section, path = config["platform"][platform], f"platform.{platform}"
     if platform == "nutanix":
