@@ -33,20 +33,16 @@ def installer(b: Builder) -> None:
 
 def _platform(b: Builder) -> None:
     kind, name = b.value("AGENT_PLATFORM_TYPE").lower(), b.value("AGENT_PLATFORM_NAME")
-    if kind == "vsphere":
-        b.refuse("AGENT_PLATFORM_TYPE", "must be baremetal, none or external")
-    elif kind:
+    if kind:
         b.put("platform", kind, "AGENT_PLATFORM_TYPE")
     if kind != "external":
         return
     name = name or variables.MAPPED["AGENT_PLATFORM_NAME"].default
     sources = ["AGENT_PLATFORM_NAME"] if b.value("AGENT_PLATFORM_NAME") else []
     if name != "agentlab":
-        b.put("installer.install_config.platform.external.platformName", name, *sources)
+        b.put("external.platform_name", name, *sources)
     elif sources:
         b.mapped["AGENT_PLATFORM_NAME"] = "the default of agentlab"
-    if name == "oci":
-        b.put("installer.install_config.platform.external.cloudControllerManager", "External", *sources)
 
 
 def _ssh_key(b: Builder) -> None:

@@ -175,8 +175,15 @@ class _Exporter:
             elif count != number:
                 self.lose(f"{role}.count", f"the scenario {scenario} has {number}")
         platform = p["platform"]
-        if platform is not None:
+        if platform == "nutanix":
+            self.lose("platform", "dev-scripts has baremetal, none, external and vsphere")
+        elif platform is not None:
             self.put("AGENT_PLATFORM_TYPE", platform, "platform")
+        if platform == "external":
+            name, manager = p["external"]["platform_name"], p["external"]["cloud_controller_manager"]
+            self.put("AGENT_PLATFORM_NAME", name, "external.platform_name")
+            if manager not in (None, "External" if name == "oci" else "None"):
+                self.lose("external.cloud_controller_manager", "dev-scripts has External with the name oci alone")
         if self.row.fencing:
             self.put("BMC_DRIVER", "redfish", "topology; two-node fencing needs it")
 
@@ -348,41 +355,20 @@ class _Exporter:
         elif p["ntp_sources"] is not None:
             self.lose("installer.ntp_sources", "dev-scripts has no empty list of time servers")
         self.only_default("installer.image_digest_sources")
-        self.only_default("installer.mirrors_file")
+        self.only_default("installer.mirrors_file", "installer.hosts_in")
         for name in p["agent_config"]:
             self.lose(f"installer.agent_config.{name}")
 
     def overlay(self) -> None:
         """Export what dev-scripts has a variable for, of the fields that are laid over install-config.yaml."""
-        external = self.given["platform"] == "external"
         done = set()
         for path, value in leaves(self.given["installer"]["install_config"]):
             name, text = overlaid(path, value)
-            if path[:2] == ("platform", "external"):
-                continue
             if name is None or (name == "ADDITIONAL_CAPABILITIES" and "BASELINE_CAPABILITY_SET" not in done):
                 self.lose(f"installer.install_config.{'.'.join(path)}")
             else:
                 self.put(name, text, f"installer.install_config.{'.'.join(path)}")
                 done.add(name)
-        self.external(external)
-
-    def external(self, external: bool) -> None:
-        """Export the platform external; dev-scripts gives `oci` a cloud controller manager."""
-        found: Any = self.given["installer"]["install_config"].get("platform") or {}
-        laid = dict(found.get("external") or {}) if isinstance(found, dict) else {}
-        place = "installer.install_config.platform.external"
-        name = laid.pop("platformName", None)
-        manager = laid.pop("cloudControllerManager", None)
-        if not external:
-            if name or manager:
-                self.lose(place, "needs `platform: external`")
-        elif not isinstance(name, str | None) or manager != ("External" if name == "oci" else None):
-            self.lose(place, "dev-scripts has cloudControllerManager External with the name oci alone")
-        else:
-            self.put("AGENT_PLATFORM_NAME", name or "agentlab", f"{place}.platformName")
-        for key in laid:
-            self.lose(f"{place}.{key}")
 
 
 def _quoted(value: str) -> str:

@@ -64,7 +64,7 @@ MAPPED: dict[str, Mapped] = {
     "AGENT_ISOLATED_NETWORK": Mapped("hypervisor.egress, the opposite", "boolean", "false"),
     "AGENT_MINIMAL_ISO": Mapped("boot.mode: minimal", "boolean", "false"),
     "AGENT_NMSTATE_DHCP": Mapped("nodes.NAME.network_config", "boolean", "false"),
-    "AGENT_PLATFORM_NAME": Mapped("installer.install_config.platform.external.platformName", default="oci"),
+    "AGENT_PLATFORM_NAME": Mapped("external.platform_name", default="oci"),
     "AGENT_PLATFORM_TYPE": Mapped("platform", default="baremetal"),
     "AGENT_ROOT_DEVICE_HINTS": Mapped(f"root_device of {EACH_ROLE}"),
     "AGENT_WAIT_FOR_INSTALL_COMPLETE": Mapped("the option --stop-after of agentlab deploy", "boolean", "true"),

@@ -321,8 +321,8 @@ class _Installer(TypedDict):
 class Installer(_Installer, total=False):
     """What the installer's input files need beyond the machines."""
 
-    hosts_in: Literal["agent-config", "install-config"]
-    """The file that describes the machines; not given: agent-config.yaml."""
+    hosts_in: Literal["agent-config", "install-config"] | None
+    """The file that describes the machines; null, or not given: agent-config.yaml."""
     mirrors_file: File | None
     """File with more mirrors, of oc-mirror v2 or `agentlab mirror`; null, or not given: there is none."""
 

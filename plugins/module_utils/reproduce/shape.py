@@ -51,13 +51,19 @@ def derive(install: Mapping[str, object], agent: Mapping[str, object]) -> Shape:
     if install.get("baseDomain"):
         raw["base_domain"] = install["baseDomain"]
     raw |= _networks(install, unknown)
-    raw |= _platform(install, counts, unknown)
-    overlay = {name: install[name] for name in _KEPT if install.get(name)}
+    platform = _platform(install, counts, unknown)
+    overlay = {name: install[name] for name in _KEPT if install.get(name)} | platform.pop("overlay", {})
+    raw |= platform
     if overlay:
         raw.setdefault("installer", {})["install_config"] = overlay
     if install.get("fips"):
         raw.setdefault("installer", {})["fips"] = True
-    names, nodes, static = _hosts(agent, counts, raw.get("network", {}), unknown)
+    described = _list(agent, "hosts")
+    if not described:
+        described = [_host(host) for host in _list(_map(_map(install, "platform"), "baremetal"), "hosts")]
+        if described:
+            raw.setdefault("installer", {})["hosts_in"] = "install-config"
+    names, nodes, static = _hosts(described, counts, raw.get("network", {}), unknown)
     if nodes:
         raw["nodes"] = nodes
     if static:
@@ -144,19 +150,52 @@ def _platform(install: Mapping[str, object], counts: Mapping[str, int], unknown:
     if any(vips.values()):
         raw["vips"] = {short: value for short, value in vips.items() if value}
     known = {"apiVIPs", "apiVIP", "ingressVIPs", "ingressVIP"}
-    unknown += [f"install-config.yaml: platform.{name}.{key}: not taken" for key in fields if key not in known]
+    if name == "external":
+        known |= {"platformName", "cloudControllerManager"}
+        if fields.get("platformName"):
+            manager = fields.get("cloudControllerManager") or "None"
+            raw["external"] = {"platform_name": fields["platformName"], "cloud_controller_manager": manager}
+    if name == "baremetal":
+        known |= {"hosts", *(("provisioningNetwork",) if fields.get("provisioningNetwork") == "Disabled" else ())}
+    rest = {key: _without_passwords(value) for key, value in fields.items() if key not in known}
+    if name in ("vsphere", "nutanix") and rest:
+        raw["overlay"] = {"platform": {name: rest}}
+    else:
+        unknown += [f"install-config.yaml: platform.{name}.{key}: not taken" for key in rest]
     return raw
 
 
+def _without_passwords(value: object) -> Any:
+    """A platform's section for a lab in which nothing logs in to it."""
+    if isinstance(value, list):
+        return [_without_passwords(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: "not-used" if key == "password" else _without_passwords(entry) for key, entry in value.items()}
+    return value
+
+
+def _host(host: Mapping[str, object]) -> dict[str, Any]:
+    """A host of platform baremetal in agent-config's form; the lab has a BMC of its own for it."""
+    nics = [
+        {"name": nic["name"], "macAddress": nic["mac-address"]}
+        for nic in _list(_map(host, "networkConfig"), "interfaces")
+        if nic.get("name") and nic.get("mac-address")
+    ]
+    return {
+        **host,
+        "hostname": host.get("name"),
+        "interfaces": nics or [{"name": "boot", "macAddress": host.get("bootMACAddress")}],
+    }
+
+
 def _hosts(
-    agent: Mapping[str, object], counts: Mapping[str, int], networks: Mapping[str, str], unknown: list[str]
+    hosts: list[Any], counts: Mapping[str, int], networks: Mapping[str, str], unknown: list[str]
 ) -> tuple[dict[str, str], dict[str, dict[str, Any]], bool]:
     """Hosts of agent-config as the lab's nodes: those with a role first, the others in their order."""
     free = {role: [f"{role}-{number}" for number in range(count)] for role, count in counts.items()}
     names: dict[str, str] = {}
     nodes: dict[str, dict[str, Any]] = {}
     static = False
-    hosts = _list(agent, "hosts")
     for at, host in sorted(enumerate(hosts), key=lambda one: not one[1].get("role")):
         role = host.get("role") or next((role for role in free if free[role]), "")
         if not free.get(role):

@@ -278,6 +278,16 @@ def test_a_subscription_gets_its_operator_once_there_is_olm() -> None:
     assert lab.store.items(olm.SUBSCRIPTIONS) == before
 
 
+def test_the_cloud_controller_manager_of_an_external_platform_is_the_lab_s() -> None:
+    lab = Lab(HA)
+    lab.controllers.facts["platform"] = "external"
+    lab.master("m0", ready=False)
+    node = lab.store.find("nodes", "", "m0")
+    lab.store.put("nodes", {**node, "spec": {"taints": [{"key": cloud.UNINITIALIZED}]}})
+    lab.controllers.step()
+    assert lab.store.find("nodes", "", "m0")["spec"]["taints"] == []
+
+
 @pytest.mark.parametrize(
     ("center", "gone"),
     [({"server": "vc", "user": "u", "password": "p"}, True), ({"server": "vcenterplaceholder"}, False), (None, False)],

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.payload.cluster import keepalived, machine_config_daemon
+import yaml
+from ansible_collections.agentlab.ocp.payload.cluster import cloud, keepalived, machine_config_daemon
 from ansible_collections.agentlab.ocp.payload.cluster.configs import merge
 from ansible_collections.agentlab.ocp.payload.cluster.ignition import render
 from ansible_collections.agentlab.ocp.payload.cluster.machine_config_daemon import apply, decode
@@ -235,6 +236,44 @@ def test_bare_metal_hosts(tls_dir: Path) -> None:
     assert ("Provisioning", "provisioning-configuration") in objects
     other = seeds(rendered(tls_dir, HA, platform={"type": "none"}, **VIPS))
     assert not {"BareMetalHost", "Machine", "Provisioning"} & {kind for kind, __ in other}
+
+
+@pytest.mark.parametrize(
+    ("external", "spec", "status"),
+    [
+        (
+            {"platform_name": "oci", "cloud_controller_manager": "External"},
+            "oci",
+            {"cloudControllerManager": {"state": "External"}},
+        ),
+        ({"platform_name": "mine", "cloud_controller_manager": ""}, "mine", None),
+        ({}, "Unknown", None),
+    ],
+)
+def test_an_external_platform(
+    external: dict[str, str], spec: str, status: dict[str, Any] | None, tls_dir: Path
+) -> None:
+    configs = rendered(tls_dir, HA[:1], platform={"type": "external", "external": external})
+    objects = seeds(configs)
+    infrastructure = objects["Infrastructure", "cluster"]
+    assert infrastructure["spec"]["platformSpec"] == {"type": "External", "external": {"platformName": spec}}
+    assert infrastructure["status"]["platformStatus"].get("external") == status
+    facts = json.loads(files(configs["bootstrap.ign"])["/etc/kubernetes/cluster.json"])
+    assert cloud.waited_for(facts) is (status is not None)
+    section = yaml.safe_load(objects["ConfigMap", "cluster-config-v1"]["data"]["install-config"])["platform"][
+        "external"
+    ]
+    assert section.get("platformName") == external.get("platform_name")
+
+
+@pytest.mark.parametrize(("platform", "kind"), [("vsphere", "VSphere"), ("nutanix", "Nutanix")])
+def test_platforms_with_a_cloud_provider(platform: str, kind: str, tls_dir: Path) -> None:
+    configs = rendered(tls_dir, HA, platform={"type": platform}, **VIPS)
+    status = seeds(configs)["Infrastructure", "cluster"]["status"]["platformStatus"]
+    assert status["type"] == kind and status[platform]["apiServerInternalIPs"] == [
+        vip["ip"] for vip in VIPS["api_vips"]
+    ]
+    assert cloud.waited_for(json.loads(files(configs["bootstrap.ign"])["/etc/kubernetes/cluster.json"]))
 
 
 def test_topologies(tls_dir: Path) -> None:

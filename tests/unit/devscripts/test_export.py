@@ -52,7 +52,15 @@ def test_examples(name: str) -> None:
     assert build.build(profile.complete(back(made.text()).raw), "ostest") == build.build(complete, "ostest")
 
 
+_NUTANIX = "installer.install_config.platform.nutanix"
 NO_COUNTERPART = {
+    "compact_baremetal_hosts": {"installer.hosts_in"},
+    "compact_nutanix": {
+        "platform",
+        f"{_NUTANIX}.prismElements",
+        f"{_NUTANIX}.subnetUUIDs",
+        *(f"{_NUTANIX}.prismCentral.{name}" for name in ("endpoint.address", "endpoint.port", "username", "password")),
+    },
     "sno_bond_vlan": {
         "stack",
         "bonds",
@@ -129,7 +137,7 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
         )
     )
     if raw.get("platform") == "external" and draw(st.booleans()):
-        overlay["platform"] = {"external": {"platformName": "oci", "cloudControllerManager": "External"}}
+        raw["external"] = {"platform_name": "oci"}
     installer = draw(
         st.fixed_dictionaries(
             {},
@@ -217,8 +225,9 @@ REAL = {"release": {"payload": "ocp", "image": IMAGE}, "installer": {"pull_secre
         ({"installer": {"install_config": {"featureGates": ["a,b"]}}}, "installer.install_config.featureGates: "),
         ({"installer": {"install_config": {"capabilities": {"additionalEnabledCapabilities": ["a"]}}}},
          "installer.install_config.capabilities.additionalEnabledCapabilities: "),
-        ({"installer": {"install_config": {"platform": {"external": {"platformName": "x"}}}}},
-         "installer.install_config.platform.external: needs `platform: external`"),
+        ({"platform": "external", "external": {"platform_name": "x", "cloud_controller_manager": "External"}},
+         "external.cloud_controller_manager: dev-scripts has External with the name oci alone"),
+        ({"topology": "compact", "installer": {"hosts_in": "install-config"}}, "installer.hosts_in: "),
         ({"installer": {"ntp_sources": []}}, "installer.ntp_sources: "),
         ({"installer": {"image_digest_sources": []}}, "installer.image_digest_sources: "),
         ({"installer": {"pull_secret_file": "/x"}}, "installer.pull_secret_file: it needs a release image"),

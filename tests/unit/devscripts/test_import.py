@@ -58,16 +58,13 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "AGENT_PLATFORM_NAME": (
         COMPACT + "AGENT_PLATFORM_TYPE=external\nAGENT_PLATFORM_NAME=other",
-        {"installer.install_config.platform.external": {"platformName": "other"}},
+        {"external.platform_name": "other"},
     ),
     "AGENT_PLATFORM_TYPE": (
         COMPACT + "AGENT_PLATFORM_TYPE=external",
         {
             "platform": "external",
-            "installer.install_config.platform.external": {
-                "platformName": "oci",
-                "cloudControllerManager": "External",
-            },
+            "external.platform_name": "oci",
         },
     ),
     "AGENT_ROOT_DEVICE_HINTS": (
@@ -347,13 +344,13 @@ def test_ci_default_of_the_bmc_driver() -> None:
         ("EXTERNAL_SUBNET_V4=here", "network.ipv4 is 'here': must be a network in CIDR form"),
         ("EXTERNAL_SUBNET_V4=192.168.1.0/29", "network.ipv4 is '192.168.1.0/29': is too small"),
         ("NETWORK_TYPE=OpenShiftSDN", "installer.network_type is 'OpenShiftSDN': "),
-        ("AGENT_PLATFORM_TYPE=vsphere", "must be baremetal, none or external"),
+        ("AGENT_PLATFORM_TYPE=aws", "must be one of none, baremetal, external, vsphere, nutanix"),
         ("AGENT_E2E_TEST_SCENARIO=HA", "AGENT_E2E_TEST_SCENARIO is 'HA': must be SNO, SNOMIN, COMPACT, "),
         ("AGENT_E2E_TEST_SCENARIO=HA_IPV6V4", "AGENT_E2E_TEST_SCENARIO is 'HA_IPV6V4': must be"),
         ("AGENT_E2E_TEST_SCENARIO=\nIP_STACK=v4v4", "must be one of v4, v6, v4v6, v6v4"),
         ("AGENT_E2E_TEST_SCENARIO=\nIP_STACK=v4\nNUM_MASTERS=999999999", "must be from 0 to 100"),
         ("AGENT_E2E_TEST_SCENARIO=TNF_IPV4\nBMC_DRIVER=mixed", "only redfish is supported for two-node fencing"),
-        ("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_PLATFORM_TYPE=baremetal", "a single node has platform none"),
+        ("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_PLATFORM_TYPE=baremetal", "Only platform none and external supports 1 ControlPlane"),
         ("NETWORKING_MODE=static", "must be DHCP or empty"),
         ("HOST_IP_STACK=v4v6", "hosts have the addresses of `stack`, no others"),
         ("LOCAL_REGISTRY_DNS_NAME=registry.example", "the registry's name is virthost.CLUSTER.DOMAIN"),

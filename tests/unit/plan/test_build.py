@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -102,6 +102,57 @@ def test_overrides_reach_single_values() -> None:
     assert nodes["master-0"]["bmc"]["password"] == "other"
     assert plan["vips"]["api"] == ["192.168.111.7"]
     assert nodes["master-1"]["nics"][1]["addresses"][0]["ip"] == "192.168.221.21"
+
+
+def test_an_external_platform() -> None:
+    """Only oci has a cloud controller manager unless the profile asks for one; what the minimal image loads is published."""
+    for external, name, manager in (
+        ({}, "agentlab", "None"),
+        ({"platform_name": "oci"}, "oci", "External"),
+        ({"cloud_controller_manager": "External"}, "agentlab", "External"),
+    ):
+        plan = build.build(profile.complete({"platform": "external", "external": external}), "ostest")
+        assert plan["cluster"]["external"] == {"platform_name": name, "cloud_controller_manager": manager}
+        section = configs.install_config(plan, pull_secret={}, ssh_key="", trust_bundle="")["platform"]["external"]
+        assert section == {
+            "platformName": name,
+            **({"cloudControllerManager": "External"} if manager == "External" else {}),
+        }
+        assert plan["boot"]["mode"] == "minimal" and "bootArtifactsBaseURL" in configs.agent_config(plan)
+        assert "minimalISO" not in configs.agent_config(plan)
+    assert "external" not in build.build(profile.complete({}), "ostest")["cluster"]
+
+
+def test_hosts_in_install_config() -> None:
+    """What agent-config has of a host moves there as it is, with the BMC; agent-config then has none, which would win."""
+    raw = {
+        "topology": "ha",
+        "addressing": "static",
+        "installer": {"hosts_in": "install-config"},
+        "master": {"root_device": "/dev/sda"},
+    }
+    plan = build.build(profile.complete(raw), "ostest")
+    assert "hosts" not in configs.agent_config(plan)
+    section = configs.install_config(plan, pull_secret={}, ssh_key="", trust_bundle="")["platform"]["baremetal"]
+    assert section["provisioningNetwork"] == "Disabled" and len(section["hosts"]) == len(plan["nodes"])
+    for node, host in zip(plan["nodes"], section["hosts"], strict=True):
+        assert (host["name"], host["role"], host["bootMACAddress"]) == (
+            node["name"],
+            node["role"],
+            node["nics"][0]["mac"],
+        )
+        assert host["bmc"] == {**node["bmc"], "disableCertificateVerification": True}
+        assert host["networkConfig"] == node["network_config"]
+        assert host.get("rootDeviceHints") == ({"deviceName": "/dev/sda"} if node["role"] == "master" else None)
+
+
+@pytest.mark.parametrize(
+    ("platform", "maker"), [("vsphere", "VMware, Inc."), ("nutanix", "Nutanix"), ("baremetal", None)]
+)
+def test_machines_of_a_platform(platform: str, maker: str | None) -> None:
+    plan = build.build(profile.complete({"topology": "compact", "platform": platform}), "ostest")
+    assert [node.get("manufacturer") for node in plan["nodes"]] == [maker] * 3
+    assert plan["vips"] == {"api": ["192.168.111.5"], "ingress": ["192.168.111.4"]}
 
 
 def test_platform_none_resolves_to_the_nodes() -> None:

@@ -75,6 +75,47 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
             "p.yml:1:1: platform is 'baremetal': Only platform none and external supports 1 ControlPlane and 0 Compute nodes",
         ),
         (
+            "platform: vsphere\n",
+            "p.yml:1:1: platform is 'vsphere': Only platform none and external supports 1 ControlPlane and 0 Compute nodes",
+        ),
+        (
+            "installer: {network_type: Calico}\n",
+            "p.yml:1:13: installer.network_type is 'Calico': Only OVNKubernetes network type is allowed for",
+        ),
+        (
+            "topology: ha\nplatform: nutanix\n",
+            "p.yml: installer.install_config: platform.nutanix.prismCentral.endpoint.address: must specify the Prism",
+        ),
+        (
+            'topology: ha\nplatform: nutanix\nrelease: {profile: "4.18"}\ninstaller: {install_config: {platform: {nutanix: {a: b}}}}\n',
+            "p.yml:2:1: platform is 'nutanix': is not one of the agent-based installer of 4.18",
+        ),
+        (
+            "external: {platform_name: oci}\n",
+            "p.yml:1:12: external.platform_name is 'oci': requires `platform: external`, not none",
+        ),
+        (
+            'platform: external\nexternal: {platform_name: oci, cloud_controller_manager: "None"}\n',
+            "p.yml:2:32: external.cloud_controller_manager is 'None': When using external oci platform, "
+            "platform.external.cloudControllerManager must be set to External",
+        ),
+        (
+            'platform: external\nrelease: {profile: "4.14"}\n',
+            "p.yml: external.platform_name is 'agentlab': Unsupported value: supported values: \"oci\"",
+        ),
+        (
+            "platform: external\nboot: {mode: cdrom}\n",
+            "p.yml:2:8: boot.mode is 'cdrom': loads nothing from the network, and the image of platform external",
+        ),
+        (
+            "installer: {hosts_in: install-config}\n",
+            "p.yml:1:13: installer.hosts_in is 'install-config': requires `platform: baremetal`",
+        ),
+        (
+            'topology: ha\ninstaller: {hosts_in: install-config}\nrelease: {profile: "4.14"}\n',
+            "p.yml:2:13: installer.hosts_in is 'install-config': are ignored by the agent-based installer of 4.14",
+        ),
+        (
             "release: {payload: ocp}\n",
             "p.yml: release.image: a real payload requires the pullspec of its release image",
         ),

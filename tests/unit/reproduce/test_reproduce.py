@@ -51,6 +51,15 @@ def test_configs_of_a_profile_give_the_same_configs_again(name: str, tmp_path: P
     assert hosts == agent
 
 
+def test_credentials_of_a_platform_are_not_taken(tmp_path: Path) -> None:
+    raw = yaml.safe_load((PROFILES / "compact_nutanix.yml").read_text())
+    raw["installer"]["install_config"]["platform"]["nutanix"]["prismCentral"]["password"] = "hush-hush"
+    made = reproduce(left(tmp_path, raw))
+    assert made.raw["platform"] == "nutanix" and "hush-hush" not in yaml.safe_dump(made.raw)
+    central = made.raw["installer"]["install_config"]["platform"]["nutanix"]["prismCentral"]
+    assert central["password"] == "not-used" and central["username"] == "admin"
+
+
 def test_what_the_switch_would_need_is_named(tmp_path: Path) -> None:
     raw = yaml.safe_load((PROFILES / "sno_bond_vlan.yml").read_text())
     made = reproduce(left(tmp_path, raw))
