@@ -75,6 +75,8 @@ def build(
     workers = [h for h in known if h["role"] == "worker"]
     control_plane = topology([h["role"] for h in known])
     single = control_plane == "SingleReplica"
+    platform: Mapping[str, Any] = cluster.get("platform") or {}
+    external: ExternalFacts | None = platform.get("external")
     domain = f"{cluster['name']}.{cluster['base_dns_domain']}"
     own = {address for host in known for address in host["addresses"]}
     return {
@@ -83,8 +85,8 @@ def build(
         "base_domain": cluster["base_dns_domain"],
         "domain": domain,
         "version": cluster["openshift_version"],
-        "platform": (cluster.get("platform") or {}).get("type", "none"),
-        "external": (cluster.get("platform") or {}).get("external") or {},
+        "platform": platform.get("type", "none"),
+        "external": external or {},
         "topology": control_plane,
         "fencing": control_plane == "DualReplica"
         and sum(bool(host.get("fencing_credentials")) for host in models) == 2,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from ..releases import RELEASES, ReleaseProfile
+from ..releases import LATEST, RELEASES, ReleaseProfile
 from ..vocabulary import WITH_VIPS
 from . import link_checks, links, network_checks
 from .build import PROXY_PORT, node_names, platform_of
@@ -120,7 +120,7 @@ def _check_counts(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 def _check_platform(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """What openshift-install would refuse, in its words where it has some."""
-    platform, release = platform_of(profile), RELEASES[profile["release"]["profile"]]
+    platform, release = platform_of(profile), RELEASES[profile["release"]["profile"] or LATEST.name]
     if profile["master"]["count"] == 1:
         if platform in WITH_VIPS:
             yield ("platform",), platform, "Only platform none and external supports 1 ControlPlane and 0 Compute nodes"
