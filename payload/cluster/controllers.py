@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...plugins.module_utils.documents import load_yaml
 from ...plugins.module_utils.vocabulary import Component
 from . import assisted, cloud
 from . import nodes as node_list
@@ -122,11 +121,7 @@ class Controllers:
     def _initialize_nodes(self) -> None:
         # The cloud provider's part. That of an integrated platform needs credentials; an external one's is the lab's.
         tainted = [node for node in self.store.items("nodes") if cloud.tainted(node)]
-        config = self.store.find("configmaps", "kube-system", "cluster-config-v1")
-        if not (tainted and config):
-            return
-        content = load_yaml(config["data"]["install-config"], name="install-config")
-        if self.facts["platform"] != "external" and not cloud.credentials(content):
+        if self.facts["platform"] != "external" and not self.store.find("secrets", *cloud.CREDENTIALS):
             return
         for node in tainted:
             taints = [taint for taint in node["spec"]["taints"] if taint["key"] != cloud.UNINITIALIZED]

@@ -16,8 +16,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
 from ...plugins.module_utils.ignition.resources import VERSION, data_file
 from ...plugins.module_utils.vocabulary import WITH_VIPS, Component, Port
@@ -327,8 +325,8 @@ def _overrides(cluster: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _install_config(cluster: Mapping[str, object], facts: ClusterFacts) -> str:
-    config = {
+def _install_config(cluster: Mapping[str, object], facts: ClusterFacts) -> dict[str, Any]:
+    return {
         "apiVersion": "v1",
         "baseDomain": facts["base_domain"],
         "metadata": {"name": facts["name"]},
@@ -346,7 +344,6 @@ def _install_config(cluster: Mapping[str, object], facts: ClusterFacts) -> str:
         "sshKey": cluster.get("ssh_public_key") or "",
         **_overrides(cluster),
     }
-    return yaml.safe_dump(config, sort_keys=False)
 
 
 def _platform(facts: ClusterFacts) -> dict[str, object]:

@@ -8,9 +8,12 @@ import json
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
 
 from ...plugins.module_utils.vocabulary import PLATFORMS, WITH_VIPS, Port
-from . import fencing
+from . import cloud, fencing
 from .facts import ClusterFacts, count, single_node
 from .objects import config_map, make
 from .pki import Pair
@@ -44,7 +47,7 @@ def objects(
     facts: ClusterFacts,
     configs: Mapping[str, Object],
     *,
-    install_config: str,
+    install_config: Mapping[str, Any],
     fips: bool,
     pull_secret: str,
     kubeadmin_hash: str,
@@ -57,16 +60,21 @@ def objects(
 ) -> list[Object]:
     """Return the first objects of the cluster.
 
-    `configs` maps roles to their rendered Ignition, `registries` is the text of registries.conf, `pointer` the Ignition that a new worker
-    starts with; certificates are PEM; `fenced` are the BMCs of two nodes that fence each other.
+    `configs` maps roles to their rendered Ignition, `install_config` has its overrides and all logins, `registries` is
+    the text of registries.conf, `pointer` the Ignition that a new worker starts with; certificates are PEM; `fenced`
+    are the BMCs of two nodes that fence each other.
     """
     found = [make("v1", "Namespace", name, status={"phase": "Active"}) for name in NAMESPACES]
     found += _cluster_config(facts)
     if facts["platform"] == "baremetal":
-        found += _bare_metal(facts)
+        found += _bare_metal(facts, _bmcs(install_config))
     found += _machine_config(facts, configs, fips=fips)
     found += [
-        config_map("kube-system", "cluster-config-v1", {"install-config": install_config}),
+        config_map(
+            "kube-system",
+            "cluster-config-v1",
+            {"install-config": yaml.safe_dump(cloud.redacted(install_config), sort_keys=False)},
+        ),
         config_map("kube-system", "root-ca", {"ca.crt": root_ca}),
         config_map("openshift-config", "openshift-install", {"invoker": facts["invoker"], "version": facts["version"]}),
         config_map(
@@ -91,6 +99,8 @@ def objects(
         ),
     ]
     found += [_secret("openshift-etcd", device.secret, fencing.secret_data(device)) for device in fenced]
+    if logins := cloud.logins(install_config):
+        found.append(_secret(*cloud.CREDENTIALS, logins))
     if kubeadmin_hash:
         found.append(_secret("kube-system", "kubeadmin", {"kubeadmin": kubeadmin_hash}))
     mirrors = digest_mirrors(registries)
@@ -182,8 +192,17 @@ def _infrastructure_name(facts: ClusterFacts) -> str:
     return f"{facts['name']}-{hashlib.sha256(facts['id'].encode()).hexdigest()[:5]}"
 
 
-def _bare_metal(facts: ClusterFacts) -> list[Object]:
-    """Return hosts and their machines; they are linked for the control plane only, the controller links the others."""
+def _bmcs(install_config: Mapping[str, Any]) -> dict[str, Object]:
+    """Return the hosts of the install-config, by name, that have a BMC there."""
+    section = (install_config.get("platform") or {}).get("baremetal") or {}
+    return {host["name"]: host for host in section.get("hosts") or () if (host.get("bmc") or {}).get("address")}
+
+
+def _bare_metal(facts: ClusterFacts, described: Mapping[str, Object]) -> list[Object]:
+    """Return hosts and their machines; they are linked for the control plane only, the controller links the others.
+
+    described: hosts of the install-config whose BMCs the cluster is given, by name; such a host has a secret, too.
+    """
     namespace, label, prefix = "openshift-machine-api", "machine.openshift.io/cluster-api", _infrastructure_name(facts)
     found = [
         make(
@@ -205,6 +224,16 @@ def _bare_metal(facts: ClusterFacts) -> list[Object]:
                 "namespace": namespace,
                 "name": machine,
             }
+        if given := described.get(host["name"]):
+            bmc, secret = given["bmc"], f"{host['name']}-bmc-secret"
+            spec["bootMACAddress"] = given.get("bootMACAddress", "")
+            spec["bmc"] = {
+                "address": bmc["address"],
+                "credentialsName": secret,
+                "disableCertificateVerification": bmc.get("disableCertificateVerification", False),
+            }
+            login = {name: bmc.get(name, "") for name in ("username", "password")}
+            found.append(_secret(namespace, secret, login))
         found.append(
             make(
                 "metal3.io/v1alpha1",

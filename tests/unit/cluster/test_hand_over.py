@@ -37,7 +37,7 @@ def fill(api: Any) -> None:
     facts = cluster_facts.build(cluster(**VIPS), HA, {"hyperkube": "hk"}, "assisted-installer")
     configs = {role: {"storage": {"files": []}} for role in ("master", "worker")}
     about = {
-        "install_config": "",
+        "install_config": {},
         "pull_secret": "{}",
         "kubeadmin_hash": "",
         "router_ca": "CA",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from pathlib import Path
@@ -238,6 +239,31 @@ def test_bare_metal_hosts(tls_dir: Path) -> None:
     assert not {"BareMetalHost", "Machine", "Provisioning"} & {kind for kind, __ in other}
 
 
+def test_bmcs_of_the_install_config_are_the_cluster_s(tls_dir: Path) -> None:
+    bmc = {
+        "address": "redfish://192.168.111.1/1",
+        "username": "u",
+        "password": "p",
+        "disableCertificateVerification": True,
+    }
+    entries = [
+        {"name": "m0", "bootMACAddress": "52:54:00:00:00:01", "bmc": bmc},
+        {"name": "m1", "bmc": {"username": "x"}},
+    ]
+    overrides = json.dumps({"platform": {"baremetal": {"hosts": entries}}})
+    objects = seeds(rendered(tls_dir, HA, install_config_overrides=overrides, **VIPS))
+    spec = objects["BareMetalHost", "m0"]["spec"]
+    assert spec["bootMACAddress"] == "52:54:00:00:00:01" and spec["consumerRef"]
+    assert spec["bmc"] == {
+        "address": bmc["address"],
+        "credentialsName": "m0-bmc-secret",
+        "disableCertificateVerification": True,
+    }
+    data = objects["Secret", "m0-bmc-secret"]["data"]
+    assert {name: base64.b64decode(text).decode() for name, text in data.items()} == {"username": "u", "password": "p"}
+    assert "bmc" not in objects["BareMetalHost", "m1"]["spec"] and ("Secret", "m1-bmc-secret") not in objects
+
+
 @pytest.mark.parametrize(
     ("external", "spec", "status"),
     [
@@ -274,6 +300,20 @@ def test_platforms_with_a_cloud_provider(platform: str, kind: str, tls_dir: Path
         vip["ip"] for vip in VIPS["api_vips"]
     ]
     assert cloud.waited_for(json.loads(files(configs["bootstrap.ign"])["/etc/kubernetes/cluster.json"]))
+
+
+@pytest.mark.parametrize(
+    ("server", "kept"), [("vc.test", {"vc.test.username": "u", "vc.test.password": "p"}), ("vcenterplaceholder", None)]
+)
+def test_logins_of_vcenters_are_in_a_secret_alone(server: str, kept: dict[str, str] | None, tls_dir: Path) -> None:
+    center = {"server": server, "user": "u", "password": "p", "datacenters": ["dc"]}
+    overrides = json.dumps({"platform": {"vsphere": {"vcenters": [center]}}})
+    objects = seeds(rendered(tls_dir, HA, platform={"type": "vsphere"}, install_config_overrides=overrides, **VIPS))
+    config = yaml.safe_load(objects["ConfigMap", "cluster-config-v1"]["data"]["install-config"])
+    assert config["platform"]["vsphere"]["vcenters"] == [{"server": server, "datacenters": ["dc"]}]
+    secret = objects.get(("Secret", "vsphere-creds"))
+    found = secret and {name: base64.b64decode(text).decode() for name, text in secret["data"].items()}
+    assert found == kept
 
 
 def test_topologies(tls_dir: Path) -> None:
