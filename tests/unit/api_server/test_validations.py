@@ -405,6 +405,32 @@ def test_host_case(ident: str, cluster: dict[str, Any], host: dict[str, Any], st
     assert text in result[2]
 
 
+@pytest.mark.parametrize(
+    ("platform", "maker", "compatible"),
+    [("vsphere", "VMware, Inc.", "success"), ("vsphere", "Nutanix", "failure"), ("nutanix", "Nutanix", "success"),
+     ("nutanix", "QEMU", "failure"), ("external", "QEMU", "success"), ("baremetal", "VMware, Inc.", "success")],
+)  # fmt: skip
+def test_the_manufacturer_decides_on_a_platform(platform: str, maker: str, compatible: str) -> None:
+    inventory = machine(0, system_vendor={"manufacturer": maker})
+    result = of(view(3, {"platform": {"type": platform}}, h0={"inventory": inventory}))[
+        "compatible-with-cluster-platform"
+    ]
+    assert result[1] == compatible, result
+
+
+@pytest.mark.parametrize(
+    ("has_uuid", "status", "text"),
+    [(True, "success", "VSphere disk.EnableUUID is enabled for this virtual machine"),
+     (False, "failure", "VSphere disk.EnableUUID isn't enabled for this virtual machine, it's necessary for disks to be mounted properly")],
+)  # fmt: skip
+def test_disks_of_vsphere_need_a_uuid(has_uuid: bool, status: str, text: str) -> None:
+    inventory = machine(0, system_vendor={"manufacturer": "VMware, Inc."})
+    for disk in inventory["disks"]:
+        disk["has_uuid"] = has_uuid
+    result = of(view(3, {"platform": {"type": "vsphere"}}, h0={"inventory": inventory}))["vsphere-disk-uuid-enabled"]
+    assert (result[1], result[2]) == (status, text)
+
+
 CLUSTER_CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("machine-cidr-defined", {"machine_networks": []}, "failure", "The Machine Network CIDR is undefined; "),
     ("cluster-cidr-defined", {"cluster_networks": []}, "failure", "The Cluster Network CIDR is undefined."),
