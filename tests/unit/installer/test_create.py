@@ -864,6 +864,39 @@ def test_lists_of_hosts_from_baremetal(directory: Any, make: Any) -> None:
     assert directory.files()["/etc/assisted/hostnames/52:54:00:00:00:01"] == "m1"
 
 
+def test_logins_of_vsphere_and_nutanix_travel_unprinted(directory: Any, make: Any) -> None:
+    """They are in the annotation, of which no difference that Ansible prints has the text."""
+    vips = {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"]}
+    endpoint = {"address": "p.test", "port": 9440}
+    topology = {
+        "datacenter": "dc",
+        "computeCluster": "/dc/host/c",
+        "networks": ["n"],
+        "datastore": "/dc/datastore/s",
+        "folder": "/dc/vm/f",
+    }
+    sections: dict[str, Any] = {
+        "vsphere": {"vcenters": [{"server": "vc.test", "user": "u", "password": "hush-hush", "datacenters": ["dc"]}],
+                    "failureDomains": [{"name": "f", "region": "r", "zone": "z", "server": "vc.test", "topology": topology}]},
+        "nutanix": {"prismCentral": {"endpoint": endpoint, "username": "u", "password": "hush-hush"}, "subnetUUIDs": ["s"],
+                    "prismElements": [{"endpoint": endpoint, "uuid": "u"}]},
+    }  # fmt: skip
+    directory.write("agent-config.yaml", make.agent_config())
+    for name, section in sections.items():
+        config = make.install_config(
+            platform={name: {**vips, **section}}, controlPlane={"name": "master", "replicas": 3}
+        )
+        directory.write("install-config.yaml", config)
+        result = directory.create("cluster-manifests", "image")
+        assert "hush-hush" in overrides(directory)
+        assert result.diffs and not any(
+            "hush-hush" in diff["after"] or "hush-hush" in diff["before"] for diff in result.diffs
+        )
+        spec = yaml.safe_load((directory.path / "cluster-manifests" / "agent-cluster-install.yaml").read_text())["spec"]
+        assert spec["platformType"] == {"vsphere": "VSphere", "nutanix": "Nutanix"}[name]
+        assert spec["apiVIPs"] == vips["apiVIPs"] and "apiVIP" not in spec
+
+
 def test_certificates_are_taken_on_demand(sno: Any) -> None:
     sno.create("certificates")
     assert (sno.path / "tls" / "kubeadmin-password.hash").exists()
