@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...plugins.module_utils.vocabulary import UNINITIALIZED as UNINITIALIZED
+from ...plugins.module_utils.vocabulary import UNINITIALIZED
 from .facts import ClusterFacts
 
 # Namespace and name of the Secret with which vSphere's cloud provider logs in.

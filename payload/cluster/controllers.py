@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...plugins.module_utils.vocabulary import Component
+from ...plugins.module_utils.vocabulary import UNINITIALIZED, Component
 from . import assisted, cloud
 from . import nodes as node_list
 from .conditions import condition, is_true, merged
@@ -124,7 +124,7 @@ class Controllers:
         if self.facts["platform"] != "external" and not self.store.find("secrets", *cloud.CREDENTIALS):
             return
         for node in tainted:
-            taints = [taint for taint in node["spec"]["taints"] if taint["key"] != cloud.UNINITIALIZED]
+            taints = [taint for taint in node["spec"]["taints"] if taint["key"] != UNINITIALIZED]
             self.store.update("nodes", {**node, "spec": {**node["spec"], "taints": taints}})
 
     def _place_controller(self) -> None:

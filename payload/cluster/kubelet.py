@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ...plugins.module_utils.addresses import Version, version
 from ...plugins.module_utils.documents import load_json, read_file
-from ...plugins.module_utils.vocabulary import Port
+from ...plugins.module_utils.vocabulary import UNINITIALIZED, Port
 from . import cloud, kubelet_server
 from . import facts as cluster_facts
 from .conditions import condition, merged
@@ -209,7 +209,7 @@ class Kubelet:
         elif self.role == "arbiter":
             taints = [{"key": f"{ROLE}arbiter", "effect": "NoSchedule"}]
         if cloud.waited_for(self.facts):
-            taints.append({"key": cloud.UNINITIALIZED, "value": "true", "effect": "NoSchedule"})
+            taints.append({"key": UNINITIALIZED, "value": "true", "effect": "NoSchedule"})
         try:
             annotations = load_json(self.machine.read(ANNOTATIONS), name=ANNOTATIONS)
         except FileNotFoundError:

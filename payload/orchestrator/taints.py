@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json, load_yaml
-from ..cluster.cloud import INTEGRATED, UNINITIALIZED, credentials
+from ...plugins.module_utils.vocabulary import UNINITIALIZED
+from ..cluster.cloud import INTEGRATED, credentials
 from ..cluster.kube import KubeClient, Object
 
 AGENT_BASED = "agent-installer"

@@ -24,10 +24,11 @@ Path = tuple[Any, ...]
 
 
 class Schema(NamedTuple):
-    """How plain scalars are read. scalar: text to value; merge: whether `<<` merges mappings."""
+    """How plain scalars are read. scalar: text to value; merge: whether `<<` merges mappings; plain_keys: keys are as written."""
 
     scalar: Callable[[str], Any]
     merge: bool
+    plain_keys: bool = False
 
 
 class Twice(NamedTuple):
@@ -152,6 +153,9 @@ GO = Schema(_go_scalar, merge=True)
 
 NMSTATE = Schema(_nmstate_scalar, merge=False)
 """YAML 1.2 as nmstate reads it."""
+
+PROFILE = Schema(_go_scalar, merge=True, plain_keys=True)
+"""As `GO`, but the key `on` is not the key `true`."""
 
 # --------------------------------------------------------------------------------------------------------- composing
 
@@ -363,6 +367,8 @@ class Composer:
                 return text
             if text == "<<" and self._schema.merge and self._at_key():
                 return _MERGE
+            if self._schema.plain_keys and self._at_key():
+                return text
             return self._schema.scalar(text)
         if tag in ("!", f"{_TAG}str", f"{_TAG}timestamp"):
             return text

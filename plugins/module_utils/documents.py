@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from . import _yaml
-from ._yaml import GO, NMSTATE, Document, Positions, Schema, Twice
+from ._yaml import GO, NMSTATE, PROFILE, Document, Positions, Schema, Twice
 from .bounded import LIMITS, DocumentError, Limits, decoded, is_quick, load_json, load_json_in_steps
 
 __all__ = [
-    "GO", "LIMITS", "NMSTATE", "Document", "DocumentError", "Limits", "Positions", "Schema", "Twice",
+    "GO", "LIMITS", "NMSTATE", "PROFILE", "Document", "DocumentError", "Limits", "Positions", "Schema", "Twice",
     "decoded", "load_json", "load_yaml", "load_yaml_all", "off_loop", "read_file", "read_reply", "read_yaml", "read_yaml_all",
 ]  # fmt: skip
 

@@ -52,7 +52,7 @@ class Inputs(NamedTuple):
     """
 
     inventory: str
-    variables: dict[str, str | bool | dict[str, str]]
+    variables: dict[str, str | bool | dict[str, str] | list[str]]
 
 
 def add_override(parser: argparse.ArgumentParser) -> None:
@@ -84,6 +84,14 @@ def _parser(verb: str) -> argparse.ArgumentParser:
         add_override(parser)
     if verb == "wait":
         parser.add_argument("-o", "--output", choices=("jsonl",), help="print events as JSON lines, all else to stderr")
+    if verb == "validate":
+        parser.add_argument(
+            "--only",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="carry out this test of the profile alone (repeatable)",
+        )
     if verb == "destroy":
         parser.add_argument("--all", action="store_true", help="every cluster of this checkout that is yours")
     if verb == "deploy":
@@ -121,6 +129,8 @@ def run(verb: str, argv: list[str]) -> int:
             text, variables = inputs(
                 verb, args.cluster, args.profile, adopt=getattr(args, "adopt", False), components=components
             )
+            if only := getattr(args, "only", []):
+                variables["agentlab_validate_only"] = only
             inventory.write_text(text, encoding="utf-8")
             if verb == "setup":
                 bindings = importlib.util.find_spec("libvirt") is not None
@@ -215,7 +225,7 @@ def inputs(
     from ..plan import rundir
 
     directory = run_dir(cluster)
-    variables: dict[str, str | bool | dict[str, str]] = {
+    variables: dict[str, str | bool | dict[str, str] | list[str]] = {
         "agentlab_cluster": cluster,
         "agentlab_run_dir": str(directory),
         "agentlab_plan_profiles": str(PROFILES),
@@ -289,11 +299,13 @@ def missing_packages() -> list[str]:
     return missing(table[distribution(table)])
 
 
-def _literal(variables: Mapping[str, str | bool | dict[str, str]]) -> str:
+def _literal(variables: Mapping[str, str | bool | dict[str, str] | list[str]]) -> str:
     """Return variables as YAML of which Ansible evaluates nothing: a path may look like a template."""
     from ..plan import rundir
 
-    def literal(value: str | bool | dict[str, str]) -> object:
+    def literal(value: str | bool | dict[str, str] | list[str]) -> object:
+        if isinstance(value, list):
+            return [rundir.Literal(text) for text in value]
         if isinstance(value, dict):
             return {name: rundir.Literal(text) for name, text in value.items()}
         return rundir.Literal(value) if isinstance(value, str) else value

@@ -249,7 +249,7 @@ def _connects(address: str, port: int) -> str:
 def table(checks: list[Check]) -> str:
     """Return the checks as a table.
 
-    A line for each: result, name, what was found, aligned. There must be at least one check.
+    A line for each: result, name, what was found, aligned; "" without a check.
     """
-    width = max(len(check.name) for check in checks)
+    width = max((len(check.name) for check in checks), default=0)
     return "\n".join(f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.found}" for check in checks)

@@ -149,7 +149,7 @@ class _Exporter:
         self.simple("services.registry.username", "REGISTRY_USER")
         self.simple("services.http.port", "AGENT_BOOT_SERVER_PORT")
         self.only_default(
-            "bonds", "network.interface", "network.vlan", "network.routes", "network.connection", "snapshots"
+            "bonds", "network.interface", "network.vlan", "network.routes", "network.connection", "snapshots", "tests"
         )
         self.only_default("arch", "services.bmc.port", "services.bmc.username", "vips.api", "vips.ingress")
         for path in ("services.registry.password", "services.bmc.password"):

@@ -37,7 +37,8 @@ def argument(
     it has a description and no `no_log`.
     """
     allowed = shape(wanted)
-    found: dict[str, Any] = {"type": _TYPES[allowed.kind]}
+    words = allowed.kind == "string" and allowed.items is not None
+    found: dict[str, Any] = {"type": "raw" if words else _TYPES[allowed.kind]}
     if documented:
         found = {"description": _description(allowed, text), **found}
     elif secret:

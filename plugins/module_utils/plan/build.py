@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
 from ..vocabulary import MAKERS, WITH_VIPS, Port
-from . import faults, names
+from . import faults, names, tests
 from .fields import Platform, Role
 from .host_network import network_config
 from .links import boot_mode, of_node
@@ -96,6 +96,7 @@ def build(profile: Profile, cluster: str) -> Plan:
         "settings": {name: str(value) for name, value in profile["settings"].items()},
         "faults": [faults.complete(fault) for fault in profile["faults"]],
         "snapshots": list(profile["snapshots"]),
+        "tests": [tests.complete(test) for test in profile["tests"]],
     }
     if platform == "external":
         plan["cluster"]["external"] = _external(profile)

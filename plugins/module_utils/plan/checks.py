@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ..releases import LATEST, RELEASES, ReleaseProfile
 from ..vocabulary import WITH_VIPS
-from . import link_checks, links, network_checks
+from . import link_checks, links, network_checks, tests
 from .build import PROXY_PORT, node_names, platform_of
 from .faults import KINDS
 from .formats import LABEL
@@ -329,6 +329,10 @@ def _check_snapshots(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield ("snapshots",), wanted, "requires a profile without faults that the lab injects: their state is not saved"
 
 
+def _check_tests(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    yield from tests.findings(profile["tests"], [name for name, _role, _index in node_names(profile)])
+
+
 _CHECKS = (
     _check_cluster,
     _check_counts,
@@ -344,4 +348,5 @@ _CHECKS = (
     _check_ports,
     _check_faults,
     _check_snapshots,
+    _check_tests,
 )

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import urllib.parse
 import uuid
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -21,16 +23,17 @@ class Format(NamedTuple):
     """What a text must be (to follow "must be"), and its pattern, its test, or both.
 
     The pattern is a regular expression for the whole text, which the JSON schema has too; a test is for what no pattern
-    can express.
+    can express. lines: it may have several lines, and tabs.
     """
 
     meaning: str
     pattern: str = ""
     test: Callable[[str], bool] | None = None
+    lines: bool = False
 
 
 def fits(name: str, text: str) -> bool:
-    """Return whether `text` has the format `name`. No format allows control characters, so none allows a second line.
+    """Return whether `text` has the format `name`. None allows control characters; only one with `lines` has a second line.
 
     `name` is a key of `FORMATS`, such as `cidr`. An unknown one is a KeyError: names come from annotations, not from
     users.
@@ -38,7 +41,7 @@ def fits(name: str, text: str) -> bool:
     rule = FORMATS[name]
     # Not `$`, which also matches before a line break at the end.
     return (
-        text.isprintable()
+        (text.translate(_LAYOUT) if rule.lines else text).isprintable()
         and (not rule.pattern or re.fullmatch(rule.pattern, text) is not None)
         and (rule.test is None or rule.test(text))
     )
@@ -82,6 +85,26 @@ _HOST = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?"
 
 def _is_host(text: str) -> bool:
     return re.fullmatch(_HOST, text) is not None or _is_ip(text)
+
+
+def _is_regex(text: str) -> bool:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            re.compile(text)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return 0 < len(text) <= 1000
+
+
+def _is_target(text: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(text)
+        return text.startswith("/") or (bool(parts.hostname) and parts.port != 0)
+    except ValueError:
+        return False
+
+
+_LAYOUT = dict.fromkeys(map(ord, "\n\t"))
 
 
 FORMATS: dict[str, Format] = {
@@ -132,5 +155,13 @@ FORMATS: dict[str, Format] = {
     "password": Format(
         "at most 72 bytes of printable characters, in one line", test=lambda text: 0 < len(text.encode()) <= 72
     ),
+    "regex": Format("a regular expression of Python, of at most 1000 characters, such as ^active$", test=_is_regex),
+    "http": Format("a URL, or a path of the API, such as /readyz", r"(https?://[A-Za-z0-9\[]|/)[!-~]*", _is_target),
+    "script": Format(
+        "a command for `sh`, or a list with its words, such as [systemctl, is-active, kubelet]",
+        test=lambda text: bool(text.strip()),
+        lines=True,
+    ),
+    "word": Format("text of printable characters, tabs and line breaks; quote what YAML takes for no text", lines=True),
     "line": Format("one line of printable characters", test=lambda text: bool(text.strip())),
 }

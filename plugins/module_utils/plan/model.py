@@ -40,6 +40,7 @@ from .fields import (
 from .machines import Network, Node
 from .options import DigestSource
 from .settings import SETTINGS
+from .tests import Test
 from .topologies import PAYLOADS, TOPOLOGIES
 
 
@@ -349,3 +350,5 @@ class Plan(TypedDict):
     """What goes wrong on purpose; see faults.md."""
     snapshots: list[Moment]
     """When the lab is saved during the wait, as a snapshot of that name."""
+    tests: list[Test]
+    """What `validate` executes in addition to its own checks."""

@@ -37,6 +37,7 @@ from .fields import (
 )
 from .machine_options import NodeOptions, RoleOptions
 from .settings import SETTINGS
+from .tests import TestOptions
 from .topologies import PAYLOADS, TOPOLOGIES
 
 Mtu = Annotated[int, Range(1280, 9216)]
@@ -355,3 +356,5 @@ class Profile(TypedDict, total=False):
     """What goes wrong on purpose; see faults.md."""
     snapshots: list[Moment]
     """When the lab is saved during the wait, as a snapshot of that name: `ready`, before the installation starts, or `installed`."""
+    tests: list[TestOptions]
+    """What `validate` executes in addition to its own checks; see tests.md."""

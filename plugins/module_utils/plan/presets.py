@@ -99,6 +99,7 @@ DEFAULTS: dict[str, Any] = {
     "settings": {},
     "faults": [],
     "snapshots": [],
+    "tests": [],
 }
 
 MACHINE: dict[str, Any] = {

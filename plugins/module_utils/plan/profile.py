@@ -12,7 +12,7 @@ from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from ..documents import DocumentError, Positions, read_file, read_yaml
+from ..documents import PROFILE, DocumentError, Positions, read_file, read_yaml
 from ..releases import LATEST, RELEASES
 from ..vocabulary import LAB_VERSION
 from . import overrides, presets
@@ -173,7 +173,7 @@ def parse(text: str | bytes, source: str) -> Source:
     be written in any case.
     """
     try:
-        document = read_yaml(text, name=source, twice=True)
+        document = read_yaml(text, name=source, schema=PROFILE, twice=True)
     except DocumentError as error:
         where = f"{error.name}:{error.line}:{error.column}"
         raise ProfileError([Problem(where, "-", None, f"not valid YAML: {error.problem}")]) from error

@@ -67,6 +67,10 @@ def _of(wanted: object, text: str, default: object) -> Schema:
         found |= _typed(allowed)
     if allowed.choices:
         found["enum"] = [*allowed.choices, *([None] if allowed.null else [])]
+    elif allowed.kind == "string" and allowed.items is not None:
+        words = {"type": "array", "minItems": 1, "items": _of(allowed.items, "", None)}
+        text_or_null = {"type": found.pop("type"), **_format(allowed)}
+        found["anyOf"] = [text_or_null, words]
     elif allowed.kind == "string":
         found |= _format(allowed)
     elif allowed.least is not None:

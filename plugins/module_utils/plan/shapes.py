@@ -37,8 +37,8 @@ class Shape(NamedTuple):
     """What an annotation allows.
 
     null: null too. format: of a string. digits: an integer too, where a string is meant (a duration). least, most: of
-    an integer. choices: the only values. items: annotation of the values of a list or mapping, keys: of a mapping's
-    keys. record: the TypedDict with the fields. tagged: which fields there are depends on one of them.
+    an integer. choices: the only values. items: annotation of the values of a list or mapping, or of the words that may
+    stand there instead of a string. keys: of a mapping's keys. record: the TypedDict with the fields. tagged: which fields there are depends on one of them.
     """
 
     kind: Kind
@@ -82,6 +82,8 @@ def shape(wanted: object) -> Shape:
         others = [part for part in parts if part is not types.NoneType]
         if others == [int, str]:
             return Shape("string", digits=True)  # a duration
+        if len(others) == 2 and others[0] is str and get_origin(others[1]) is list:
+            return Shape("string", items=get_args(others[1])[0])  # a command
         (other,) = others
         return shape(other)._replace(null=True)
     if origin is Literal:
@@ -156,6 +158,8 @@ def mismatches(value: object, wanted: object, path: Path = ()) -> Iterator[Misma
 
 def _is_kind(value: object, allowed: Shape) -> bool:
     if allowed.kind == "string":
+        if isinstance(value, list):
+            return allowed.items is not None and bool(value)
         return isinstance(value, str) or (
             allowed.digits and isinstance(value, int) and not isinstance(value, bool) and value >= 0
         )

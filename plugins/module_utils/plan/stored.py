@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from ..documents import Positions
-from . import names
+from . import names, tests
 from .machines import interfaces
 from .model import Plan
 from .problems import Finding, Path, Problem
@@ -130,6 +130,7 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
         yield ("rendezvous", "node"), first, f"must be one of {', '.join(hosts)}"
     elif ip not in hosts[first]:
         yield ("rendezvous", "ip"), ip, f"must be an address of {first}: {', '.join(hosts[first])}"
+    yield from tests.findings(plan["tests"], list(hosts))
     yield from _endpoints(plan)
 
 

@@ -224,8 +224,10 @@ def test_no_format_takes_two_lines() -> None:
         "bond": "bond0",
         "parent": "bond0",
         "interface": "bond0.100",
+        "http": "/readyz",
     }
-    for name in FORMATS:
+    assert [name for name, rule in FORMATS.items() if rule.lines] == ["script", "word"]  # of commands
+    for name in FORMATS.keys() - {"script", "word"}:
         text = good.get(name, "abc")
         assert fits(name, text), name
         assert not any(
@@ -258,6 +260,7 @@ def test_whole_runs_evaluate_nothing(tmp_path: Path) -> None:
                     "master-0": {"bmc": {"password": secret}, "network_config": {"interfaces": [{"name": many}]}}
                 },
                 "release": {"payload_overrides": {"agent-installer-orchestrator": str(override)}},
+                "tests": [{"name": "a", "on": "host", "run": many}, {"name": "b", "on": "master-0", "run": [many]}],
             }
         )
     )

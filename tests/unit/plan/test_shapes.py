@@ -11,7 +11,8 @@ import jsonschema
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import arguments, model, schema, stored
+from ansible_collections.agentlab.ocp.plugins.module_utils.documents import PROFILE, load_yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import arguments, model, schema, stored, tests
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import Network, Node
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.options import Profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.shapes import mismatches
@@ -62,8 +63,12 @@ WHOLE: dict[str, Any] = {
         "installer": {"image_digest_sources": [{"source": "a/b", "mirrors": ["c/d"]}], "fips": False, "ntp_sources": None},
         "settings": {"REBOOT_DELAY_SECONDS": 5, "HOST_MONITOR_INTERVAL": "2s"},
         "faults": [{"kind": "mtu", "node": "master-0", "mtu": 1400, "when": "boot", "seconds": 3}, {"kind": "extra_host"}],
+        "tests": [{"name": "a", "on": "lab", "run": ["x", 1], "expect": {"status": 3, "output": "x"}, "timeout": 5},
+                  {"name": "b", "on": "api", "http": "/x"}, {"name": "c", "on": "master-0", "console": "x"}],
     },
-    "plan": yaml.safe_load((Path(__file__).parent / "golden/ha_dualstack_static/plan.yaml").read_text()),
+    "plan": yaml.safe_load((Path(__file__).parent / "golden/ha_dualstack_static/plan.yaml").read_text()) | {
+        "tests": [tests.complete({"name": "a", "on": "lab", "run": ["x", "y"]})]
+    },
 }  # fmt: skip
 
 
@@ -92,7 +97,7 @@ def test_the_schema_refuses_what_the_validation_refuses(name: str) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_schema_takes_every_example(path: Path) -> None:
-    jsonschema.Draft202012Validator(SCHEMAS["profile"]).validate(yaml.safe_load(path.read_text()))
+    jsonschema.Draft202012Validator(SCHEMAS["profile"]).validate(load_yaml(path.read_text(), name="", schema=PROFILE))
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.parent.name)
