@@ -41,7 +41,7 @@ shell: ## open a shell inside the cluster's sandbox
 environment: ## create the virtual environment for the tests
 	@$(AGENTLAB) setup -e '{"agentlab_setup_tests": true}'
 	@cmp -s requirements-test.lock $(VENV)/agentlab-requirements-test.lock || { \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements-test.lock && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --no-build-isolation -r requirements-test.lock && \
 		cp requirements-test.lock $(VENV)/agentlab-requirements-test.lock; }
 
 lock: environment ## lock the newest versions that the requirements allow, with hashes

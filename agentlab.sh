@@ -47,7 +47,7 @@ make_environment() {
         fi
         "$python" -m venv "$venv" >&2 || fail "$python could not make $venv"
     fi
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$root/requirements.lock" >&2 ||
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$root/requirements.lock" >&2 ||
         fail "pip could not install $root/requirements.lock into $venv"
     packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     mkdir -p "$packages/ansible_collections/agentlab"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,13 @@ def test_lock_files_agree() -> None:
 
 
 def test_pip_checks_hashes_wherever_it_installs_a_lock() -> None:
+    """A lock names all packages. pip that resolves them again prefers, for `coverage[toml]`, a release that is not locked."""
     for name in ("agentlab.sh", "Makefile", "roles/setup/tasks/main.yml"):
         text = (ROOT / name).read_text()
-        assert "--require-hashes" in text and not re.search(r"-r \S*requirements\S*\.txt", text), name
+        assert "--require-hashes --no-deps" in text and not re.search(r"-r \S*requirements\S*\.txt", text), name
+
+
+def test_the_environment_has_what_its_packages_require() -> None:
+    """What a lock lacked would be missing: pip installs it without dependencies."""
+    done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
