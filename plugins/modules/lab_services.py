@@ -84,7 +84,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import SECRE
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, names, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.options import ServicesOptions
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import services, standalone, uplink
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import lifecycle, services, standalone, uplink
 
 
 def main() -> None:
@@ -125,7 +125,7 @@ def main() -> None:
         wanted = services.render(plan, tls, private=private, http_secret=secrets["registry_http"], wanted=chosen)
         rules = [] if private else uplink.guard_services(plan, check=check)
         directory = Path(names.process_dir(hypervisor["state_dir"]))
-        return changed(rules + services.ensure(wanted, directory, check=check))
+        return changed(rules + lifecycle.ensure(wanted, directory, check=check))
 
     run(module, serve)
 

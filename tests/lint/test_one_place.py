@@ -30,7 +30,7 @@ PLACES = {
             "payload/cluster/machine_config_daemon.py",
             f"{LIBRARIES}/release/registry.py",
             f"{LIBRARIES}/sandbox/faultd.py",
-            f"{LIBRARIES}/sandbox/services.py",
+            f"{LIBRARIES}/sandbox/lifecycle.py",
             "ci/verbs.py",
         },
     ),

@@ -18,7 +18,8 @@ from pathlib import Path
 from ..errors import LabError
 from ..plan import certificates
 from ..plan.model import Plan
-from .services import HEALTH_SECONDS, find_program
+from .lifecycle import HEALTH_SECONDS
+from .services import find_program
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ..libvirt import storage
 from ..libvirt.connection import connect
 from ..plan import names, rundir, secrets
 from ..plan.model import Plan
+from ..sandbox import lifecycle, services
 from ..sandbox import networks as lab_networks
-from ..sandbox import services
 from ..state import owner
 
 
@@ -44,7 +44,7 @@ def serve(plan: Plan, run_dir: Path) -> None:
         for name, file in (("ca", "ca.crt"), ("certificate", "server.crt"), ("key", "server.key"))
     }
     wanted = services.render(secrets.into(plan, known), tls, private=True, http_secret=known["registry_http"])
-    services.ensure(wanted, Path(names.process_dir(plan["hypervisor"]["state_dir"])))
+    lifecycle.ensure(wanted, Path(names.process_dir(plan["hypervisor"]["state_dir"])))
 
 
 def main(what: str, directory: str) -> int:

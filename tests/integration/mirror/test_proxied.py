@@ -29,9 +29,9 @@ uplink.ensure(namespaces.Running(**json.loads(sys.argv[2])), json.loads(sys.argv
 """
 SERVE = f"""
 import json, pathlib, sys
-from {PREFIX} import services
+from {PREFIX} import lifecycle, services
 wanted = services.render(json.loads(sys.argv[1]), {{}}, private=True, http_secret="", wanted=["proxy"])
-services.ensure(wanted, pathlib.Path(sys.argv[2]))
+lifecycle.ensure(wanted, pathlib.Path(sys.argv[2]))
 """
 STOP = f"""
 import pathlib, sys

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot import media
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, created, profile, secrets
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes, services
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import lifecycle, processes, services
 
 PROFILES = Path(__file__).parents[3] / "config_examples"
 TLS = {"ca": "", "certificate": "certificate", "key": "key"}
@@ -36,12 +36,12 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
 
-def render(plan: dict, *, private: bool) -> dict[str, services.Service]:
+def render(plan: dict, *, private: bool) -> dict[str, lifecycle.Service]:
     found = {"bmc": "one", "registry": "two", "registry_http": "three", "nodes": {}}
     return services.render(secrets.into(plan, found), TLS, private=private, http_secret="three")
 
 
-def content(service: services.Service, name: str) -> str:
+def content(service: lifecycle.Service, name: str) -> str:
     return next(text for path, (text, __) in service.files.items() if path.name == name)
 
 
@@ -93,17 +93,17 @@ def test_start_again_and_change(plan: dict, tmp_path: Path) -> None:
     where = tmp_path / "processes"
     try:
         wanted = {"http": render(plan, private=False)["http"]}
-        assert [change["name"] for change in services.ensure(wanted, where, check=True)] == ["http"]
-        assert [change["name"] for change in services.ensure(wanted, where)] == ["http"]
-        assert services.ensure(wanted, where) == []
+        assert [change["name"] for change in lifecycle.ensure(wanted, where, check=True)] == ["http"]
+        assert [change["name"] for change in lifecycle.ensure(wanted, where)] == ["http"]
+        assert lifecycle.ensure(wanted, where) == []
         (tmp_path / "image.iso").write_bytes(bytes(range(100)))
         url = media.publish(plan, tmp_path / "image.iso")
         request = urllib.request.Request(url, headers={"Range": "bytes=10-19"})
         with urllib.request.urlopen(request) as answer:
             assert (answer.status, answer.read()) == (206, bytes(range(10, 20)))
         next(iter(wanted["http"].files)).write_text("changed")
-        assert services.ensure(wanted, where, check=True)[0]["before"] == "running with different settings\n"
-        assert [change["name"] for change in services.ensure(wanted, where)] == ["http"]
+        assert lifecycle.ensure(wanted, where, check=True)[0]["before"] == "running with different settings\n"
+        assert [change["name"] for change in lifecycle.ensure(wanted, where)] == ["http"]
     finally:
         processes.stop(where, "http")
 
@@ -116,7 +116,7 @@ def test_taken_port_is_reported_with_its_owner(plan: dict, tmp_path: Path) -> No
         plan["networks"][0]["subnets"] = [{"gateway": "127.0.0.1", "family": "ipv4"}]
         wanted = {"http": render(plan, private=False)["http"]}
         with pytest.raises(LabError, match=rf"http: port {port}/tcp is used by pid {os.getpid()} "):
-            services.ensure(wanted, tmp_path / "processes")
+            lifecycle.ensure(wanted, tmp_path / "processes")
 
 
 def test_one_that_ends_reports_why(tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_one_that_ends_reports_why(tmp_path: Path) -> None:
     program = processes.Program(
         "x", [sys.executable, "-c", "print('the reason', flush=True); raise SystemExit(1)"], tmp_path / "log"
     )
-    service = services.Service(program, {}, 1, "tcp", refuse)
+    service = lifecycle.Service(program, {}, 1, "tcp", refuse)
     with pytest.raises(LabError, match="x: exited: the reason"):
-        services.ensure({"x": service}, tmp_path / "processes")
+        lifecycle.ensure({"x": service}, tmp_path / "processes")
 
 
 def test_everything_made_is_listed(plan: dict) -> None:
