@@ -18,7 +18,7 @@ from typing import Literal, TypedDict
 from ..errors import LabError
 from ..packages import PackageError
 from ..plan import capacity, names, profile
-from ..sandbox import kvm, prune, services
+from ..sandbox import kvm, lifecycle, prune
 from ..vocabulary import Exit
 from . import lab, orphans
 from .cluster import add_output, print_output
@@ -181,7 +181,7 @@ def _ports(wanted: profile.Profile) -> Iterator[Check]:
     ports = (given["bmc"]["port"], given["registry"]["port"], given["http"]["port"], given["ntp"]["port"])
     for port in ports:
         transport = "udp" if port == given["ntp"]["port"] else "tcp"
-        if user := services.port_owner(port, transport):
+        if user := lifecycle.port_owner(port, transport):
             taken.append(f"{port}/{transport} by {user}")
     shared = wanted["hypervisor"]["kind"] == "local"
     found = f"in use: {', '.join(taken)}" if taken else "free"

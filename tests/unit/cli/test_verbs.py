@@ -307,7 +307,7 @@ def test_run_directories_in_which_a_verb_runs(tmp_path: Path) -> None:
 def test_doctor_has_a_line_for_each_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor.kvm, "usable", lambda: {"usable": False, "reason": "no /dev/kvm"})
     monkeypatch.setattr(doctor.lab, "missing_packages", lambda: ["tcpdump"])
-    monkeypatch.setattr(doctor.services, "port_owner", lambda port, __: "pid 1 (x)" if port == 5000 else None)
+    monkeypatch.setattr(doctor.lifecycle, "port_owner", lambda port, __: "pid 1 (x)" if port == 5000 else None)
     monkeypatch.setattr(doctor, "_FEATURES", (("widgets", ["false"], "modprobe widget"),))
     monkeypatch.setattr(doctor.prune, "leftovers", lambda *__: [prune.Leftover(Path("/x"), None, "gone")])
     monkeypatch.setattr(os, "geteuid", lambda: 0)
