@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from .objects import Cluster, Host, InfraEnv
 
-if TYPE_CHECKING:
-    from .store import Store
+
+class Keeper(Protocol):
+    """What a document needs of the store that it belongs to.
+
+    kinds: the documents by kind and id; dirty: those that the next commit writes, by kind and id.
+    """
+
+    kinds: dict[str, dict[str, Document]]
+    dirty: dict[tuple[str, str], Document]
+
+    def remember(self, document: Document) -> None:
+        """Save a document before its first change since the last commit, so that the change can be undone."""
 
 
 class Document(dict[str, Any]):
@@ -17,7 +27,7 @@ class Document(dict[str, Any]):
     effect on the file. `changed` has the names that the next commit writes.
     """
 
-    def __init__(self, store: Store, kind: str, ident: str) -> None:
+    def __init__(self, store: Keeper, kind: str, ident: str) -> None:
         super().__init__()
         self.kind, self.ident, self._store = kind, ident, store
         self.changed: set[str] = set()

@@ -11,7 +11,7 @@ import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from . import fields
+from . import disks, fields
 from .program import main as program
 from .program import marshal
 from .protocol import Result
@@ -80,7 +80,7 @@ def step(args: list[str], context: Context) -> Result:
         return Result(marshal({"path": path, "io_sync_duration": 1}))
     limit = fields.seconds("installation-disk-speed-check: limit", args[1], LONGEST) if len(args) > 1 else SECONDS
     try:
-        duration = measure(fields.disk(path), limit)
+        duration = measure(disks.known(path), limit)
     except (OSError, ValueError) as error:
         answer = marshal({"path": path, "io_sync_duration": 0})
         return Result(answer, f"Could not get I/O performance for path {path}: {error}", -1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
-from . import host
+from . import fields, host
 
 # Name prefix -> (drive type, storage controller), as in the ghw library; others are unknown.
 PREFIXES = (("fd", "FDD", "unknown"), ("sd", "HDD", "SCSI"), ("hd", "HDD", "IDE"), ("vd", "HDD", "virtio"),
@@ -192,6 +193,24 @@ def properties(root: Path, numbers: str) -> dict[str, str]:
 def paths(root: Path = Path("/")) -> set[str]:
     """Device paths of all disks, as /dev/sda."""
     return {disk.path for name in host.names(root / "sys/block") if (disk := Disk(root, name, {})).listed}
+
+
+def known(value: object) -> str:
+    """Return the real path of a disk of this host, from a step's argument: a device, or any link to it below /dev.
+
+    Raises `ValueError` for everything else, such as a partition, a character device or a path that leaves /dev.
+    """
+    path = fields.text("disk", value)
+    if not path.startswith("/dev/") or ".." in path.split("/"):
+        raise ValueError(f"disk {path} should start with /dev/ and not leave it")
+    real = os.path.realpath(path)
+    try:
+        mode = os.stat(real).st_mode
+    except OSError:
+        raise ValueError(f"disk {path} was not found on the host") from None
+    if not stat.S_ISBLK(mode) or real not in paths():
+        raise ValueError(f"disk {path} is not in this host's inventory")
+    return real
 
 
 def disks(root: Path = Path("/"), min_bytes: int = 0) -> list[dict[str, Any]]:

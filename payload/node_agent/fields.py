@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
-import os
 import re
-import stat
 import urllib.parse
 from typing import Any
 
@@ -127,20 +125,3 @@ def url(where: str, value: object) -> str:
     if not good or " " in found:
         raise ValueError(f"{where} {shown(value)} is not an http or https URL")
     return found
-
-
-def disk(value: object) -> str:
-    """The real path of a disk of this host: a block device that the inventory lists, by whatever link below /dev it is named."""
-    path = text("disk", value)
-    if not path.startswith("/dev/") or ".." in path.split("/"):
-        raise ValueError(f"disk {path} should start with /dev/ and not leave it")
-    from . import disks
-
-    real = os.path.realpath(path)
-    try:
-        mode = os.stat(real).st_mode
-    except OSError:
-        raise ValueError(f"disk {path} was not found on the host") from None
-    if not stat.S_ISBLK(mode) or real not in disks.paths():
-        raise ValueError(f"disk {path} is not in this host's inventory")
-    return real

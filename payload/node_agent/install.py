@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...plugins.module_utils.bounded import load_json
-from . import fields, host
+from . import disks, fields, host
 from .protocol import Result
 from .steps import Context, argument
 
@@ -161,7 +161,7 @@ def validate(request: dict[str, Any]) -> None:
         request["boot_device"],
         *fields.entries("install: disks_to_format", request.get("disks_to_format"), str, MOST),
     ]:
-        fields.disk(disk)
+        disks.known(disk)
 
 
 def _words(text: str) -> list[str]:

@@ -110,6 +110,40 @@ def test_imports_go_downwards() -> None:
     assert not problems, "\n".join(problems)
 
 
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The files that import each other, directly or through others; `graph` has each file's imports."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        seen, left = set[str](), [start]
+        while left:
+            for name in graph[left.pop()] - seen:
+                seen.add(name)
+                left.append(name)
+        reached[start] = seen
+    groups = {
+        tuple(sorted({name for name in seen if start in reached[name]}))
+        for start, seen in reached.items()
+        if start in seen
+    }
+    return sorted(list(group) for group in groups)
+
+
+def test_files_do_not_import_each_other() -> None:
+    """No circle of files, even in functions or for the type checker alone: describe what is needed by a Protocol."""
+    known = {path.relative_to(ROOT).with_suffix("").as_posix(): path for path in FILES}
+    graph = {name: set[str]() for name in known}
+    for name, path in known.items():
+        for found in imports(path):
+            target = found.target if found.target in known else f"{found.target}/__init__"
+            if target in known and target != name:
+                graph[name].add(target)
+    assert not circles(graph), "\n".join(map(" <-> ".join, circles(graph)))
+
+
+def test_circles_are_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == [["b", "c"]]
+
+
 def test_every_folder_has_one_layer() -> None:
     """All that is listed is there, once; all that is there is listed."""
     listed = [name for row in LAYERS for name in row]

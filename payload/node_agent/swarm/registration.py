@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .. import protocol
-from ..protocol import API, Identity, Request
+from ..protocol import API, Conversation, Identity, Request, Response
 from . import hub, install
 from .hardware import Cluster, existing_cluster, plan_clusters
-from .settings import SwarmError
+from .settings import Settings, SwarmError
 from .support import AT_ONCE, bounded
 
-if TYPE_CHECKING:
-    from .driver import Swarm
-
 REMOVE_TRIES, REMOVE_SECONDS = 4, 3.0
+
+
+class Swarm(Protocol):
+    """What registration needs of the swarm whose clusters it registers: its settings, and somebody who sends requests.
+
+    clusters: set by `Registration.set_up`; stopped: nothing new is registered any more.
+    """
+
+    settings: Settings
+    clusters: list[Cluster]
+    stopped: bool
+
+    async def send(self, request: Request, me: Identity) -> Response:
+        """Send one request; a service that does not answer is a response with status 0."""
+
+    async def talk(self, conversation: Conversation, me: Identity) -> Any:
+        """Execute the requests of a conversation and return its result."""
 
 
 class Registration:

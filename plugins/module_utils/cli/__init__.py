@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from contextlib import nullcontext
+from types import ModuleType
 from typing import NamedTuple
 
 from ..files import usual_umask
@@ -136,9 +137,7 @@ def main(argv: list[str]) -> int:
     program's.
     """
     if "_ARGCOMPLETE" in os.environ:
-        from .completion import complete
-
-        complete()
+        _module("completion").complete()
     usual_umask()
     argv = _verb_first(argv)
     if argv[:1] in (["--version"], ["version"]):
@@ -165,7 +164,7 @@ def main(argv: list[str]) -> int:
         return Exit.USAGE
     from .. import signals
 
-    module = importlib.import_module(f".{verb.module}", __package__)
+    module = _module(verb.module)
     try:
         # The lab's verbs end with the playbook that they run.
         with signals.raised() if name in TOOLS else nullcontext():
@@ -179,6 +178,11 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:
         drop(sys.stdout)
         return Exit.PIPE
+
+
+def _module(name: str) -> ModuleType:
+    """Import a module of this package by its name, as the table of verbs has it."""
+    return importlib.import_module(f".{name}", __package__)
 
 
 def _help() -> str:

@@ -12,6 +12,7 @@ from .._deps import optional
 from ..plan import rundir
 from ..vocabulary import Exit
 from . import AGENT, VERBS
+from .parsers import parser_of
 from .places import PROFILES, run_dir
 from .terminal import say
 
@@ -44,8 +45,6 @@ def complete() -> None:
 
 def _parser(words: list[str]) -> argparse.ArgumentParser:
     """Return a parser of all verbs, of which only the one that is typed has its own arguments."""
-    from .parsers import parser_of
-
     top = argparse.ArgumentParser(prog="agentlab", add_help=False)
     verbs = top.add_subparsers()
     name = next((word for word in words if word != "agent"), "")

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..coreos.errors import CoreosError
 from ..files import explain
@@ -18,8 +18,12 @@ from ..log import Log
 from . import state as state_file
 from .errors import InstallerError
 
-if TYPE_CHECKING:
-    from .build import Build
+
+class Build(Protocol):
+    """What the store needs of a run, `build.Build`, which it hands to the functions of assets."""
+
+    def title(self, name: str) -> str:
+        """Return what the release calls the asset `name`."""
 
 
 @dataclass(frozen=True)

@@ -103,8 +103,23 @@ def build(profile: Profile, cluster: str) -> Plan:
     if maker := MAKERS.get(platform):
         for node in nodes:
             node["manufacturer"] = maker
-    faults.apply(plan)
+    _apply_faults(plan)
     return plan
+
+
+def _apply_faults(plan: Plan) -> None:
+    """Apply faults that are values of the plan; the others are read where machines and files are created.
+
+    The plan is changed: `dns_wildcard` adds a wildcard for the cluster's whole domain, `component_fails` replaces the
+    component by `fails`.
+    """
+    for fault in plan["faults"]:
+        if fault["kind"] == "dns_wildcard":
+            plan["networks"][0]["dns"]["wildcards"].append(
+                {"domain": plan["cluster"]["domain"], "ip": plan["services"]["address"]}
+            )
+        elif fault["kind"] == "component_fails":
+            plan["release"]["payload_overrides"][fault["component"]] = faults.FAILS
 
 
 def platform_of(profile: Profile) -> Platform:

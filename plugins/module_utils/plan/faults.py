@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, cast
+from typing import Annotated, Any, NamedTuple, TypedDict, cast
 
 from ..vocabulary import STAGES, STATUSES, Component, Status
 from .fields import Name, OneOf, Range, Role, Tagged
 from .shapes import fields
-
-if TYPE_CHECKING:
-    from .model import Plan
 
 BOOT = "boot"
 """The trigger of what happens as soon as a machine starts."""
@@ -197,6 +194,12 @@ def _in_plan(kind: str) -> tuple[Mapping[str, Any], Collection[str]]:
     return known, known.keys()
 
 
+class WithFaults(TypedDict):
+    """What this module reads of a plan. `model.Plan` has it, and is made of types of this module."""
+
+    faults: list[Fault]
+
+
 ProfileFault = Annotated[Fault, Tagged("kind", KINDS, _in_profile)]
 PlanFault = Annotated[Fault, Tagged("kind", KINDS, _in_plan)]
 
@@ -211,7 +214,7 @@ def complete(fault: Mapping[str, Any]) -> Fault:
     return cast(Fault, {**defaults, **({"nic": "eth0"} if "nic" in kind.fields else {}), **fault})
 
 
-def of_kind(plan: Plan, kind: str, node: str | None = None) -> Iterator[Fault]:
+def of_kind(plan: WithFaults, kind: str, node: str | None = None) -> Iterator[Fault]:
     """Yield the faults of a kind in a plan, or those of one of its nodes.
 
     `node` is a name; a fault without a node, such as one of a service, belongs to none.
@@ -219,24 +222,9 @@ def of_kind(plan: Plan, kind: str, node: str | None = None) -> Iterator[Fault]:
     return (fault for fault in plan["faults"] if fault["kind"] == kind and node in (None, fault.get("node")))
 
 
-def of_lab(plan: Plan) -> list[Fault]:
+def of_lab(plan: WithFaults) -> list[Fault]:
     """Return the faults that the lab's process injects.
 
     Those are the faults with a trigger (`when`). The others are in the plan, or in the image, from the start.
     """
     return [fault for fault in plan["faults"] if not KINDS[fault["kind"]].in_plan]
-
-
-def apply(plan: Plan) -> None:
-    """Apply faults that are values of the plan; the others are read where machines and files are created.
-
-    The plan is changed: `dns_wildcard` adds a wildcard for the cluster's whole domain, `component_fails` replaces the
-    component by `fails`.
-    """
-    for fault in plan["faults"]:
-        if fault["kind"] == "dns_wildcard":
-            plan["networks"][0]["dns"]["wildcards"].append(
-                {"domain": plan["cluster"]["domain"], "ip": plan["services"]["address"]}
-            )
-        elif fault["kind"] == "component_fails":
-            plan["release"]["payload_overrides"][fault["component"]] = FAILS

@@ -24,6 +24,7 @@ import pytest
 from ansible_collections.agentlab.ocp.payload.node_agent import (
     agent,
     dhcp_lease_allocate,
+    disks,
     domain_resolution,
     fields,
     host,
@@ -318,8 +319,6 @@ def test_arguments_of_a_wrong_type(kind: str, machine: Machine, web: str) -> Non
 
 def test_a_disk_is_one_of_the_inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real block devices of this machine, if it has any, are named by links as well; a partition or a loop device is not a disk."""
-    from ansible_collections.agentlab.ocp.payload.node_agent import disks
-
     for path in (
         "/dev/null",
         "/dev/zero",
@@ -331,22 +330,22 @@ def test_a_disk_is_one_of_the_inventory(tmp_path: Path, monkeypatch: pytest.Monk
         "/dev/log",
     ):
         with pytest.raises(ValueError, match=f"disk {path} (is not in this host's inventory|was not found)"):
-            fields.disk(path)
+            disks.known(path)
     for path in ("/dev/../etc/hostname", "/etc/hostname", "dev/sda", "/dev/disk/../../etc/passwd", "//dev/sda", ""):
         with pytest.raises(ValueError, match="should start with /dev/ and not leave it"):
-            fields.disk(path)
+            disks.known(path)
     monkeypatch.setattr(disks, "paths", lambda: {"/dev/null"})  # listed, but a character device
     with pytest.raises(ValueError, match="is not in this host's inventory"):
-        fields.disk("/dev/null")
+        disks.known("/dev/null")
     monkeypatch.undo()
     for path in disks.paths():
         if os.path.exists(path):
-            assert fields.disk(path) == path
+            assert disks.known(path) == path
 
 
 def test_the_installer_is_given_no_option(machine: Machine, web: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What passes becomes one word after its flag: podman's own options end at the image."""
-    monkeypatch.setattr(fields, "disk", lambda value: fields.text("disk", value))
+    monkeypatch.setattr(disks, "known", lambda value: fields.text("disk", value))
     (request,) = good(web)["install"]
     passed = 0
     for path in places(request):

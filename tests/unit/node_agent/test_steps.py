@@ -21,7 +21,6 @@ from ansible_collections.agentlab.ocp.payload.node_agent import (
     dhcp_lease_allocate,
     disk_speed_check,
     disks,
-    fields,
     host,
     install,
     inventory,
@@ -39,7 +38,7 @@ from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import
 
 IE, HOST, CLUSTER = (f"{digit}1111111-2222-3333-4444-555555555555" for digit in "abc")
 Write = Callable[[str, str | bytes], None]
-real_disk = fields.disk
+real_disk = disks.known
 
 
 @pytest.fixture
@@ -216,10 +215,10 @@ def test_disk_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         == f"Could not get I/O performance for path {disk}: disk {disk} should start with /dev/ and not leave it"
     )
     with monkeypatch.context() as patch:
-        patch.setattr(fields, "disk", str)
+        patch.setattr(disks, "known", str)
         refused = disk_speed_check.step([json.dumps({"path": str(disk)}), "21"], Context())
     assert refused.error.endswith(f"{disk} is not a block device") and disk.read_bytes() == bytes(1 << 20)
-    monkeypatch.setattr(fields, "disk", lambda path: path if path == str(disk) else real_disk(path))
+    monkeypatch.setattr(disks, "known", lambda path: path if path == str(disk) else real_disk(path))
     monkeypatch.setattr(disk_speed_check, "opened", lambda path: os.open(path, os.O_WRONLY))
     args = [json.dumps({"path": str(disk)}), "21.5"]
     result = disk_speed_check.step(args, Context())
@@ -275,7 +274,7 @@ REQUEST = {
 @pytest.fixture
 def two_disks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The devices of REQUEST count as disks of this machine."""
-    monkeypatch.setattr(fields, "disk", lambda path: path if path in ("/dev/null", "/dev/zero") else real_disk(path))
+    monkeypatch.setattr(disks, "known", lambda path: path if path in ("/dev/null", "/dev/zero") else real_disk(path))
 
 
 def test_installer_command() -> None:
