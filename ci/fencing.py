@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ansible_collections.agentlab.ocp.ci.verbs import Failed, Verbs
+from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import fencing
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import load_plan

@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shlex
-import signal
 import ssl
 import subprocess
 import sys
@@ -23,86 +22,19 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pexpect
 import yaml
+from ansible_collections.agentlab.ocp.ci.calls import LIMIT, Verbs, expect
 from ansible_collections.agentlab.ocp.payload.images import code
 from ansible_collections.agentlab.ocp.payload.images.components import COMPONENTS
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import VERBS
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import ROOT, run_dir
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import ROOT
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component, Exit
 
 NODE = "master-0"
-LIMIT = 300
-PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 PCAP = (0xA1B2C3D4).to_bytes(4, sys.byteorder)
-
-
-class Failed(AssertionError):
-    """A verb did not do what it should; the text has its output.
-
-    It is an `AssertionError`, which `drive` reports for the verb.
-    """
-
-
-class Verbs:
-    """Calls verbs for one cluster, as a user would.
-
-    folder: the working directory of all calls, empty at first.
-    """
-
-    def __init__(self, cluster: str, folder: Path) -> None:
-        self.cluster, self.folder, self.run_dir = cluster, folder, run_dir(cluster)
-
-    def command(self, verb: str, *argv: str) -> list[str]:
-        return [sys.executable, "-m", PACKAGE, verb, *argv]
-
-    def call(self, verb: str, *argv: str, status: int = Exit.OK, given: str = "", **environment: str) -> str:
-        """Return stdout of a verb, which must end with `status` (and have one line on stderr if that is FAILED).
-
-        given: standard input; environment: variables in addition. With another status than 0, stderr is part of the
-        result. Raises `Failed`, and `TimeoutExpired` after `LIMIT` seconds.
-        """
-        done = subprocess.run(
-            self.command(verb, *argv), input=given, capture_output=True, text=True, timeout=LIMIT, check=False,
-            env={**os.environ, "CLUSTER": self.cluster, **environment}, cwd=self.folder,
-        )  # fmt: skip
-        if done.returncode != status:
-            raise Failed(f"{verb} {' '.join(argv)}: status {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
-        if status == Exit.FAILED and done.stderr.count("\n") != 1:
-            raise Failed(f"{verb} {' '.join(argv)}: not one message: {done.stderr}")
-        return done.stdout + (done.stderr if status else "")
-
-    def json(self, verb: str, *argv: str) -> Any:
-        return json.loads(self.call(verb, *argv, "-o", "json"))
-
-    @contextlib.contextmanager
-    def running(self, verb: str, *argv: str) -> Iterator[subprocess.Popen[str]]:
-        """Start a verb that runs until Ctrl-C, which it gets at the end; it must not be left behind.
-
-        Yields the process, with text pipes. It has 30 seconds to end after Ctrl-C, else `TimeoutExpired` is raised.
-        """
-        # Jobs in the background of a shell inherit that Ctrl-C is ignored.
-        command = ["env", "--default-signal=INT", *self.command(verb, *argv)]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-            env={**os.environ, "CLUSTER": self.cluster}, cwd=self.folder, start_new_session=True,
-        )  # fmt: skip
-        try:
-            yield process
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGINT)
-            process.communicate(timeout=30)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-
-
-def expect(condition: object, shown: object) -> None:
-    if not condition:
-        raise Failed(str(shown)[-2000:])
 
 
 def _checked(verb: str, verbs: Verbs) -> None:

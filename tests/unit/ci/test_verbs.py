@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.ci import verbs
+from ansible_collections.agentlab.ocp.ci import calls, verbs
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import VERBS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -22,8 +22,8 @@ def test_a_job_of_every_change_drives_them() -> None:
 
 
 def test_what_a_case_finds_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(__: verbs.Verbs) -> None:
-        verbs.expect(False, "no packet")
+    def wrong(__: calls.Verbs) -> None:
+        calls.expect(False, "no packet")
 
     monkeypatch.setattr(verbs, "CASES", {"capture": wrong, "list": lambda __: None})
     assert [(name, error) for name, __, error in verbs.drive("x", ["capture", "list"])] == [
