@@ -7,6 +7,7 @@ their operations in the table when they are imported.
 from . import (
     agents,
     cluster_settings,
+    cluster_update,
     clusters,
     host_actions,
     hosts,
@@ -20,6 +21,7 @@ from . import (
 __all__ = [
     "agents",
     "cluster_settings",
+    "cluster_update",
     "clusters",
     "host_actions",
     "hosts",

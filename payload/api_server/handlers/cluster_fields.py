@@ -19,6 +19,18 @@ _SINGLES: dict[NetworkKey, Literal["cluster_network_cidr", "service_network_cidr
 }
 _DEFAULTS = {"cluster_networks": "10.128.0.0/14", "service_networks": "172.30.0.0/16", "machine_networks": ""}
 
+PLAIN = (
+    "ssh_public_key",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "additional_ntp_source",
+    "ntp_sources",
+    "tags",
+    "base_dns_domain",
+)
+"""Fields of a request that a cluster has as they are given."""
+
 
 def networks(body: ClusterParams, cluster_id: str, creating: bool) -> Cluster:
     """Return the networks of a request, merged from lists and single fields."""
