@@ -15,7 +15,6 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from ..machine_os import bootloader, debs, initrd, iso, kernel, kernel_modules, 
 from ..machine_os.distro import BuildError, Distro, host, require, run
 from . import layers
 from .digests import digest, digest_files, digest_path, hash_of, source_digest
+from .parts import Parts, pullspec
 from .steps import Say, Steps, cache_root, lock, point
 
 VOLUME_ID = f"lab-os-{LAB_VERSION.partition('-')[0]}"  # at most 16 characters, Joliet's limit
@@ -264,7 +264,7 @@ class Builder:
     ) -> tuple[dict[str, oci.Descriptor], dict[str, str]]:
         """Write the component images; return their descriptors, and the pullspec of every component."""
         work.mkdir()
-        parts = _Parts(self.distro, layout, work, bottom, image)
+        parts = Parts(self.distro, layout, work, bottom, image)
         images: dict[str, oci.Descriptor] = {}
         pullspecs: dict[str, str] = {}
         for name in sorted({*COMPONENTS, *self.overrides}):
@@ -273,7 +273,7 @@ class Builder:
                 pullspecs[name] = self.overrides[name]
             else:
                 images[name] = made
-                pullspecs[name] = _pullspec(made)
+                pullspecs[name] = pullspec(made)
         return images, pullspecs
 
     def component(self, name: str, storage: Path) -> str:
@@ -288,14 +288,14 @@ class Builder:
                 layout = oci.Layout.create(Path(folder, "oci"))
                 work = Path(folder, "work")
                 work.mkdir()
-                made = self._component(name, _Parts(self.distro, layout, work, bottom))
+                made = self._component(name, Parts(self.distro, layout, work, bottom))
                 if made is None:
                     return self.overrides[name]
                 layout.write_index({"": made})
                 registry.push(Path(folder), storage)
-        return _pullspec(made)
+        return pullspec(made)
 
-    def _component(self, name: str, parts: _Parts) -> oci.Descriptor | None:
+    def _component(self, name: str, parts: Parts) -> oci.Descriptor | None:
         """Write the image of a component; None for a pullspec, which nodes pull as it is."""
         source, kind = self.overrides.get(name), self._kinds.get(name)
         component = components.COMPONENTS.get(name)
@@ -334,7 +334,7 @@ class Builder:
     def _base_step(self, key: str) -> Path:
         return self._steps.step("base", key, "images: base layer", self._base)
 
-    def _provision(self, wanted: components.Provision, parts: _Parts) -> oci.Descriptor:
+    def _provision(self, wanted: components.Provision, parts: Parts) -> oci.Descriptor:
         name, bottom = wanted.layer, parts.bottom
         made = self._steps.step(
             name,
@@ -350,65 +350,6 @@ class Builder:
                 self._kinds[name] = replacements.check(name, source)
             except ValueError as error:
                 raise BuildError(f"payload_overrides: {name}: {source}: {error}") from None
-
-
-@dataclass
-class _Parts:
-    """What component images consist of, and the layout that they are written to.
-
-    work: a directory for files in the making; bottom, image: directories of the steps "base" and "iso".
-    """
-
-    distro: Distro
-    layout: oci.Layout
-    work: Path
-    bottom: Path
-    image: Path | None = None
-
-    @cached_property
-    def lowest(self) -> oci.Descriptor:
-        """The base layer."""
-        return self.linked(self.bottom, "base")
-
-    @cached_property
-    def shared(self) -> oci.Descriptor:
-        """The layer with the code of all components."""
-        return self.layer(code.shared(self.distro, self.bottom / "tree", self.work / "code"))
-
-    def stack(self, name: str, component: components.Component | None) -> list[oci.Descriptor]:
-        """Return the layers of a component, without those of its replacement. Raises `BuildError`."""
-        if component is None:
-            return [self.lowest]
-        if component.extra == "machine-os":
-            if self.image is None:
-                raise BuildError(f"{name}: contains the base ISO, and is built with the whole payload only")
-            return [self.linked(self.image, "layer")]
-        if component.extra == "node-agent":
-            return [self.lowest, self.layer(code.node_agent(self.distro, self.bottom / "tree", self._copied()))]
-        middle = [self.linked(self.bottom, layer) for layer in component.layers]
-        return [self.lowest, *middle, self.shared, self.layer(code.executables(component))]
-
-    def linked(self, folder: Path, name: str) -> oci.Descriptor:
-        """Return the layer `name` of a step's directory, linked into the layout."""
-        layer = layers.load(folder / name)
-        self.layout.link_blob(folder / f"{name}.tar", layer.digest)
-        return layer
-
-    def layer(self, nodes: Mapping[str, oci.Node]) -> oci.Descriptor:
-        """Return a new layer with these files."""
-        layer = oci.write_layer(self.work / "layer.tar", nodes)
-        os.replace(self.work / "layer.tar", self.layout.blob(layer.digest))
-        return layer
-
-    def _copied(self) -> Path:
-        """Return the directory with the code, which the programs of images are made of."""
-        if not (self.work / "code").exists():
-            code.copied(self.work / "code")
-        return self.work / "code"
-
-
-def _pullspec(image: oci.Descriptor) -> str:
-    return f"{release.REGISTRY}/{release.PAYLOAD_REPOSITORY}@{image.digest}"
 
 
 def ensure(

@@ -1,0 +1,73 @@
+"""What the images of components consist of: layers of finished steps, the code of all components, and each one's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ..images import code, components, oci, release
+from ..machine_os.distro import BuildError, Distro
+from . import layers
+
+
+@dataclass
+class Parts:
+    """What component images consist of, and the layout that they are written to.
+
+    work: a directory for files in the making; bottom, image: directories of the steps "base" and "iso".
+    """
+
+    distro: Distro
+    layout: oci.Layout
+    work: Path
+    bottom: Path
+    image: Path | None = None
+
+    @cached_property
+    def lowest(self) -> oci.Descriptor:
+        """The base layer."""
+        return self.linked(self.bottom, "base")
+
+    @cached_property
+    def shared(self) -> oci.Descriptor:
+        """The layer with the code of all components."""
+        return self.layer(code.shared(self.distro, self.bottom / "tree", self.work / "code"))
+
+    def stack(self, name: str, component: components.Component | None) -> list[oci.Descriptor]:
+        """Return the layers of a component, without those of its replacement. Raises `BuildError`."""
+        if component is None:
+            return [self.lowest]
+        if component.extra == "machine-os":
+            if self.image is None:
+                raise BuildError(f"{name}: contains the base ISO, and is built with the whole payload only")
+            return [self.linked(self.image, "layer")]
+        if component.extra == "node-agent":
+            return [self.lowest, self.layer(code.node_agent(self.distro, self.bottom / "tree", self._copied()))]
+        middle = [self.linked(self.bottom, layer) for layer in component.layers]
+        return [self.lowest, *middle, self.shared, self.layer(code.executables(component))]
+
+    def linked(self, folder: Path, name: str) -> oci.Descriptor:
+        """Return the layer `name` of a step's directory, linked into the layout."""
+        layer = layers.load(folder / name)
+        self.layout.link_blob(folder / f"{name}.tar", layer.digest)
+        return layer
+
+    def layer(self, nodes: Mapping[str, oci.Node]) -> oci.Descriptor:
+        """Return a new layer with these files."""
+        layer = oci.write_layer(self.work / "layer.tar", nodes)
+        os.replace(self.work / "layer.tar", self.layout.blob(layer.digest))
+        return layer
+
+    def _copied(self) -> Path:
+        """Return the directory with the code, which the programs of images are made of."""
+        if not (self.work / "code").exists():
+            code.copied(self.work / "code")
+        return self.work / "code"
+
+
+def pullspec(image: oci.Descriptor) -> str:
+    """Return where an image of the lab payload is pulled from, by its digest."""
+    return f"{release.REGISTRY}/{release.PAYLOAD_REPOSITORY}@{image.digest}"
