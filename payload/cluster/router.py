@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import html
 import logging
-import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
+from .dual_stack import Server
 from .store import Object
 
 REFRESH_SECONDS = 5.0
@@ -37,14 +37,14 @@ class Router:
         self._known: dict[str, Object] = {}
         self._read_at = -REFRESH_SECONDS
         self._lock = threading.Lock()
-        self._servers: list[ThreadingHTTPServer] = []
+        self._servers: list[Server] = []
 
     def start(self, certificate: Path, key: Path) -> None:
         """Start serving in threads."""
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(certificate, key)
         for port, secure in zip(self._ports, (True, False), strict=True):
-            server = _Server(("::", port), self._handler(secure))
+            server = Server(port, self._handler(secure), log)
             if secure:
                 # The handshake belongs to the connection's thread, not to accept().
                 server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
@@ -113,15 +113,3 @@ class Router:
                 log.debug(format, *args)
 
         return Handler
-
-
-class _Server(ThreadingHTTPServer):
-    address_family = socket.AF_INET6
-    daemon_threads = True
-
-    def server_bind(self) -> None:
-        self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        super().server_bind()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        log.debug("connection from %s ended early", client_address)

@@ -11,8 +11,6 @@ from .journal import log
 from .protocol import Conversation, Dispatch, Freeze, Identity, ReplyCache, Request, Wait
 from .rest import Client
 
-STOPPING_SECONDS = 5.0
-
 
 class Driver:
     """Runs the protocol's generators with threads: one for the conversation, one for each step."""

@@ -38,11 +38,6 @@ WRONG_BOOT = (
     "from disk $INSTALLATION_DISK"
 )
 RESTARTED = "The host unexpectedly restarted during the installation"
-POST_INSTALL = (
-    "Host is trying to register after the cluster has already been installed. Verify in the host console that the host boots "
-    "from the OpenShift installation disk $INSTALLATION_DISK"
-)
-
 POST_INSTALL_REGISTER = (
     "Host is trying to register after the cluster has already been installed. That most probably means that the host is booting from the "
     "installation ISO, and therefore not effectively joining the cluster. The request will be ignored. Fix the boot order and reboot the host."

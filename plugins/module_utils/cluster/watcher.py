@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from .._deps import optional
 from ..documents import load_yaml
@@ -324,11 +323,3 @@ def go_duration(seconds: float) -> str:
 
 def _clock(epoch: float) -> str:
     return datetime.fromtimestamp(epoch, UTC).strftime("%-I:%M%p UTC")
-
-
-def api_host(server: str) -> str:
-    """Host name in the URL of an API server.
-
-    server: a URL with a scheme, as in a kubeconfig; an IPv6 address is returned without brackets.
-    """
-    return urlsplit(server).hostname or server

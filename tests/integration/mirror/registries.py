@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import gzip
 import hashlib
-import io
 import json
 import os
 import shutil
 import socket
 import ssl
 import subprocess
-import tarfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -24,21 +21,11 @@ import bcrypt
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import certificates
 from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import basic_auth
+from ansible_collections.agentlab.ocp.tests.unit.release.fake_registry import LAYER, layer_of
 
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
-LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
-
-
-def _layer(files: dict[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as archive:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            archive.addfile(member, io.BytesIO(data))
-    return gzip.compress(out.getvalue(), mtime=0)
 
 
 class Store:
@@ -107,7 +94,7 @@ class Store:
         return {"mediaType": value["mediaType"], "digest": digest, "size": len(data)}
 
     def image(self, repository: str, tag: str, *layers: dict[str, bytes], arch: str = "amd64") -> dict[str, Any]:
-        packed = [_layer(files) for files in layers]
+        packed = [layer_of(files) for files in layers]
         config = {
             "architecture": arch,
             "os": "linux",
