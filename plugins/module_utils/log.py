@@ -24,6 +24,7 @@ class Log:
     directory: of the log file (None: no file); level: the minimum level on stderr. On a terminal
     the lines look as logrus shows them there; otherwise they are `level=info msg=text`.
     emit: replaces stderr, for a live view that owns the terminal. copy: a file that gets, with time stamps, what stderr shows.
+    Characters that cannot be printed become spaces (`visible`).
     A log that cannot be written never fails the run: the first such error is shown on stderr, and logging continues where it can.
     """
 
@@ -75,6 +76,7 @@ class Log:
         self("fatal", text)
 
     def __call__(self, level: str, text: str) -> None:
+        text = visible(text)
         self.lines.append((level, text))
         shown = LEVELS.index(level) >= self.threshold
         self._append(self.file, level, text)
@@ -100,6 +102,16 @@ class Log:
                     self.emit(f"\x1b[{COLOURS[level]}m{level.upper()}\x1b[0m {line}".rstrip())
                 else:
                     self.emit(f"level={level} msg={line}" if line else f"level={level}")
+
+
+def visible(text: str) -> str:
+    """Return a text, which may come from a host or a service, without commands for the terminal.
+
+    Characters that cannot be printed become spaces; line breaks and tabs stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else " " for letter in text)
 
 
 def level_of(text: str) -> str:

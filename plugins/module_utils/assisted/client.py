@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from .._deps import optional
 from ..addresses import in_url
 from ..documents import DocumentError, Limits, load_json, read_reply
 from ..errors import AssistedError
 from ..vocabulary import Port
+from . import shapes
 
 requests = optional("requests")
 
@@ -62,10 +64,10 @@ class AssistedClient:
             raise AssistedError(f"{url}: the answer is not JSON: {error}") from error
 
     def infra_envs(self) -> list[dict[str, Any]]:
-        return self.get("/infra-envs")
+        return shapes.things(self.get("/infra-envs"), f"{self.base}/infra-envs")
 
     def clusters(self) -> list[dict[str, Any]]:
-        return self.get("/clusters")
+        return shapes.things(self.get("/clusters"), f"{self.base}/clusters")
 
     def cluster(self, cluster_id: str) -> dict[str, Any]:
         """One cluster with its hosts.
@@ -73,7 +75,8 @@ class AssistedClient:
         cluster_id: its UUID, as in `clusters()`. Its validations and the hosts' inventories are JSON in strings. Raises
         `AssistedError`.
         """
-        return self.get(f"/clusters/{cluster_id}")
+        path = f"/clusters/{quote(cluster_id, safe='')}"
+        return shapes.cluster(self.get(path), f"{self.base}{path}")
 
     def events(self, infra_env_id: str) -> list[dict[str, Any]]:
         """Events of an infra-env, oldest first.
@@ -81,7 +84,7 @@ class AssistedClient:
         infra_env_id: its UUID. Each event has `event_time` (ISO 8601), `severity` and `message`. Raises
         `AssistedError`.
         """
-        return self.get("/events", infra_env_id=infra_env_id)
+        return shapes.events(self.get("/events", infra_env_id=infra_env_id), f"{self.base}/events")
 
 
 def _reason(body: bytes, status: str) -> str:

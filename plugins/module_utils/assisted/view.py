@@ -6,6 +6,7 @@ import time
 from typing import Any, Self
 
 from .._deps import optional
+from ..log import visible
 from .monitor import host_name
 
 rich_console = optional("rich.console", "rich")
@@ -18,9 +19,10 @@ COLUMNS = ("HOST", "ROLE", "STATUS", "STAGE", "", "INFO")
 def rows(cluster: dict[str, Any]) -> list[tuple[str, ...]]:
     """Return the columns of each host, in the order of COLUMNS.
 
-    cluster: as the service returns it, with its hosts; the rows are sorted by host name. Unknown cells are empty.
+    cluster: as the service returns it, with its hosts; the rows are sorted by host name. Unknown cells are empty, and
+    texts are printable.
     """
-    return [_row(host) for host in sorted(cluster.get("hosts") or [], key=host_name)]
+    return [tuple(visible(cell) for cell in _row(host)) for host in sorted(cluster.get("hosts") or [], key=host_name)]
 
 
 def _row(host: dict[str, Any]) -> tuple[str, ...]:
@@ -46,12 +48,13 @@ class LiveView:
     """
 
     def __init__(self) -> None:
-        self.console = rich_console.Console(stderr=True, highlight=False)
+        self.cluster: dict[str, Any] = {}
+        self.started = time.monotonic()
+        # What hosts and the service send is text: neither markup nor emoji.
+        self.console = rich_console.Console(stderr=True, highlight=False, markup=False, emoji=False)
         self.live = rich_live.Live(
             console=self.console, refresh_per_second=1, transient=True, get_renderable=self._table
         )
-        self.cluster: dict[str, Any] = {}
-        self.started = time.monotonic()
 
     def __enter__(self) -> Self:
         self.live.start()
@@ -71,7 +74,7 @@ class LiveView:
         title = (
             f"{self.cluster.get('name', 'cluster')}: {self.cluster.get('status', 'waiting')}  {minutes}m{seconds:02d}s"
         )
-        table = rich_table.Table(*COLUMNS, title=title, title_justify="left", box=None, pad_edge=False)
+        table = rich_table.Table(*COLUMNS, title=visible(title), title_justify="left", box=None, pad_edge=False)
         for row in rows(self.cluster):
             table.add_row(*row)
         return table

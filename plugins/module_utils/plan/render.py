@@ -33,7 +33,10 @@ def table(plan: Plan, width: int = WIDE, colour: bool = False) -> str:
     """
     out = io.StringIO()
     # What is wider than the terminal must stay so: rich would cut it.
-    console = rich_console.Console(file=out, width=WIDE, force_terminal=colour, highlight=False, no_color=not colour)
+    # Texts are data: `:ab:` of a MAC address would be an emoji, `[/]` a mark.
+    console = rich_console.Console(
+        file=out, width=WIDE, force_terminal=colour, highlight=False, no_color=not colour, markup=False, emoji=False
+    )
     console.print(_about(plan, width))
     for choices in (_networks(plan), _nodes(plan)):
         fitting = (tables for tables in choices if all(console.measure(made).maximum <= width for made in tables))

@@ -7,6 +7,7 @@ before hosts that are missing, a missing host before a cluster that is not ready
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -274,7 +275,7 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
 def _planned(facts: Facts, host: dict[str, Any]) -> str | None:
     """Return the plan's node of a host: by its network cards, else by name."""
     cards = {
-        nic.get("mac_address", "").lower()
+        (nic.get("mac_address") or "").lower()
         for nic in load_json(host.get("inventory") or "{}", name="inventory").get("interfaces") or ()
     }
     nodes = [node for node in facts.plan["nodes"] if node["role"] != EXTRA]
@@ -354,7 +355,7 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
         if status in BROKEN:
             yield Cause(
                 f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {host.get('status_info', '')}",
-                f"ls {facts.access.run_dir}/report/hosts/{name}  # its logs, after  {facts.access.verb('gather')}",
+                f"ls {facts.access.run_dir}/report/hosts/{shlex.quote(name)}  # its logs, after  {facts.access.verb('gather')}",
                 BROKEN[status],
             )
         elif status in (Status.INSUFFICIENT, Status.PENDING_FOR_INPUT):

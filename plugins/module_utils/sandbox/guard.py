@@ -11,6 +11,7 @@ import ipaddress
 from collections.abc import Sequence
 
 from ..plan.model import Plan
+from ..state import owner
 
 _FROM_HOST = "ct state established,related accept"
 
@@ -21,6 +22,22 @@ def table(name: str, *chains: str) -> str:
     name: of the table, family inet; chains: as the functions below return them. The replacement is one transaction.
     """
     return f"table inet {name}\ndelete table inet {name}\ntable inet {name} {{\n{''.join(chains)}}}\n"
+
+
+def marker(mark: str) -> str:
+    """Return the chain that identifies the owner of a table: no packet passes it.
+
+    mark: of the state directory's `owner.json`. `marked` finds it in what `nft list table` prints.
+    """
+    return f' chain owner {{\n  return comment "{owner.label(mark)}"\n }}\n'
+
+
+def marked(text: str, mark: str) -> bool:
+    """Return whether a table has the chain of `marker` with this mark.
+
+    text: the output of `nft list table`.
+    """
+    return f'comment "{owner.label(mark)}"' in text
 
 
 def masquerade(match: str) -> str:

@@ -189,7 +189,7 @@ def ensure(
     work.chmod(0o755)
     spec = {
         "name": netns,
-        "mark": _alias(found.mark),
+        "mark": owner.label(found.mark),
         "work": str(work),
         "binds": [[str(work / name.strip("/").replace("/", "-")), name] for name in PRIVATE],
         "hidden": list(HIDDEN),
@@ -253,7 +253,7 @@ def refuse_foreign_namespace(netns: str, state_dir: Path, mark: str) -> None:
     if not _is_namespace(netns):
         return
     links = load_json(_ip("-netns", netns, "-json", "link", "show", "dev", "lo") or "[]", name="ip")
-    if not mark or not any(link.get("ifalias") == _alias(mark) for link in links):
+    if not mark or not any(link.get("ifalias") == owner.label(mark) for link in links):
         raise LabError(
             f"network namespace {NETNS_DIR / netns} does not have the mark of the cluster in {state_dir}, so another program created it, or its marker is "
             f"lost: choose another cluster name; or, if it is unused, end its processes (ip netns pids {netns}) and remove it "
@@ -295,11 +295,6 @@ def _name(running: Running, netns: str, mark: str) -> None:
         refuse_foreign_namespace(netns, Path(running.work).parent, mark)
         _ip("netns", "delete", netns)
     _ip("netns", "attach", netns, str(running.pid))
-
-
-def _alias(mark: str) -> str:
-    """Return the alias of a sandbox's loopback interface, which identifies its owner."""
-    return f"agentlab {mark}"
 
 
 def _is_namespace(netns: str) -> bool:

@@ -68,11 +68,7 @@ def _sandbox(
 ) -> list[Item]:
     removed = []
     for item in created:
-        if (
-            item["kind"] == "uplink"
-            and found.mark
-            and (uplink.exists(item["name"]) if check else uplink.remove(item["name"]))
-        ):
+        if item["kind"] == "uplink" and (uplink.exists if check else uplink.remove)(item["name"], found.mark):
             removed.append(item)
     for item in created:
         if item["kind"] != "sandbox":
@@ -90,7 +86,7 @@ def _carried(
 ) -> list[Item]:
     removed = [item for item in reversed(created) if item["kind"] == "service" and _service(item, directories, check)]
     for item in created:
-        if item["kind"] == "uplink" and (uplink.exists(item["name"]) if check else uplink.remove(item["name"])):
+        if item["kind"] == "uplink" and (uplink.exists if check else uplink.remove)(item["name"], found.mark):
             removed.append(item)
     carried = [item for item in reversed(created) if item["kind"] in FINDERS]
     if carried and found.mark:

@@ -19,8 +19,8 @@ from typing import TypedDict
 from ..documents import load_json, read_file
 from ..errors import LabError
 from ..plan import names
-from ..plan.model import Plan
-from ..state import write_atomic
+from ..plan.model import Plan, Uplink
+from ..state import owner, write_atomic
 from . import guard, namespaces
 from .host import shared
 
@@ -62,8 +62,8 @@ def resolvers(
 def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
     """Create the uplink for the plan's `hypervisor.egress` and `.route`; return the changes (`name`, `before`, `after`).
 
-    running: of the sandbox. A change replaces the veth pair. Raises `LabError` for a missing program, and for networks
-    that overlap with a route of this host.
+    running: of the sandbox. A change replaces the veth pair. Raises `LabError` for a missing program, for networks that
+    overlap with a route of this host, and for a link or a table of that name without the cluster's mark.
     """
     hypervisor, pair = plan["hypervisor"], plan["hypervisor"]["uplink"]
     if not (hypervisor["egress"] or hypervisor["route"]):
@@ -88,7 +88,9 @@ def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> l
     }
     path = Path(hypervisor["state_dir"]) / FILE
     before = load_json(read_file(path), name=str(path)) if path.exists() else None
-    complete = _exists(wanted["link"]) and _quiet("nft", "list", "table", "inet", pair["table"])
+    mark = _mark(plan)
+    _refuse_foreign(pair, mark)
+    complete = _exists(wanted["link"]) and _has_table(pair["table"])
     if before == wanted and complete:
         return []
     changes = [{"name": wanted["link"], "before": _shown(before if complete else None), "after": _shown(wanted)}]
@@ -98,7 +100,7 @@ def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> l
         _run("ip", "link", "delete", wanted["link"])
     _refuse_overlap([pair["network"], *wanted["routes"]])
     path.unlink(missing_ok=True)
-    _connect(running, plan, wanted)
+    _connect(running, plan, wanted, mark)
     write_atomic(path, json.dumps(wanted, indent=1) + "\n")
     return changes
 
@@ -112,49 +114,83 @@ def forwarders(state_dir: Path) -> list[str]:
     return list(load_json(read_file(path), name=str(path))["resolvers"]) if path.exists() else []
 
 
-def exists(cluster: str) -> bool:
-    """Return whether any part of the host's side exists."""
+def exists(cluster: str, mark: str) -> bool:
+    """Return whether any part of the host's side exists, with the mark of the cluster's owner."""
     pair = names.uplink(cluster)
-    return _exists(pair["link"]) or bool(shutil.which("nft") and _quiet("nft", "list", "table", "inet", pair["table"]))
+    return _is_link(pair["link"], mark) or _is_table(pair["table"], mark)
 
 
 def guard_services(plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
     """Close the services of a hypervisor without a sandbox to neighbours; return what was done, as `ensure`.
 
-    An existing table is left as it is. Raises `LabError` without nft.
+    An existing table is left as it is. Raises `LabError` without nft, and for a table of that name without the
+    cluster's mark.
     """
-    name = plan["hypervisor"]["uplink"]["table"]
+    pair, mark = plan["hypervisor"]["uplink"], _mark(plan)
     if not shutil.which("nft", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
         raise LabError(
             "nft, which protects BMCs, registry and files of the lab from neighbours, is not installed on this hypervisor: install nftables"
         )
-    if _quiet("nft", "list", "table", "inet", name):
+    _refuse_foreign(pair, mark)
+    if _has_table(pair["table"]):
         return []
-    text = guard.table(name, guard.services_on_host(plan))
+    text = guard.table(pair["table"], guard.marker(mark), guard.services_on_host(plan))
     if not check:
         _run("nft", "-f", "-", data=text)
-    return [{"name": name, "before": "", "after": text}]
+    return [{"name": pair["table"], "before": "", "after": text}]
 
 
-def remove(cluster: str) -> bool:
-    """Remove the host's side; return whether there was one. A link of that name without the cluster's alias is not removed."""
+def remove(cluster: str, mark: str) -> bool:
+    """Remove the host's side; return whether there was one. A link or a table without the owner's mark is not removed."""
     pair = names.uplink(cluster)
-    alias = Path(f"/sys/class/net/{pair['link']}/ifalias")
     # If killed before it had its alias, ours is removed with the sandbox that has its peer.
-    there = alias.exists() and alias.read_text().strip() == f"agentlab {cluster}"
-    if there:
+    link, table = _is_link(pair["link"], mark), _is_table(pair["table"], mark)
+    if link:
         _run("ip", "link", "delete", pair["link"])
-    if shutil.which("nft") and _quiet("nft", "list", "table", "inet", pair["table"]):
+    if table:
         _run("nft", "delete", "table", "inet", pair["table"])
-        there = True
-    return there
+    return link or table
 
 
-def _connect(running: namespaces.Running, plan: Plan, wanted: _Wanted) -> None:
+def _mark(plan: Plan) -> str:
+    """Return the mark of the cluster's state directory; empty before it exists."""
+    found = owner.read(Path(plan["hypervisor"]["state_dir"]))
+    return found.mark if found else ""
+
+
+def _refuse_foreign(pair: Uplink, mark: str) -> None:
+    """Raise `LabError` for a link or a table of the cluster's name that another owner has made, or another program."""
+    # A pair that was killed before it had its alias has no address either; its table came first.
+    if _exists(pair["link"]) and not _is_link(pair["link"], mark) and not _is_table(pair["table"], mark):
+        raise LabError(
+            f"the link {pair['link']} of this host does not have the cluster's mark: choose another cluster name; or, if "
+            f"it is unused, remove it (ip link delete {pair['link']})"
+        )
+    if _has_table(pair["table"]) and not _is_table(pair["table"], mark):
+        raise LabError(
+            f"the nftables table inet {pair['table']} of this host does not have the cluster's mark: choose another cluster "
+            f"name; or, if it is unused, remove it (nft delete table inet {pair['table']})"
+        )
+
+
+def _is_link(name: str, mark: str) -> bool:
+    alias = Path(f"/sys/class/net/{name}/ifalias")
+    return bool(mark) and alias.exists() and alias.read_text().strip() == owner.label(mark)
+
+
+def _has_table(name: str) -> bool:
+    return bool(shutil.which("nft")) and _quiet("nft", "list", "table", "inet", name)
+
+
+def _is_table(name: str, mark: str) -> bool:
+    return bool(mark) and _has_table(name) and guard.marked(_run("nft", "list", "table", "inet", name), mark)
+
+
+def _connect(running: namespaces.Running, plan: Plan, wanted: _Wanted, mark: str) -> None:
     pair, name, enter = plan["hypervisor"]["uplink"], wanted["link"], namespaces.enter(running)
     network, end = ipaddress.IPv4Network(pair["network"]), pair["inside"]
     # The rules come first, so that the pair is never open.
-    own = [guard.host_side(name)]
+    own = [guard.marker(mark), guard.host_side(name)]
     if wanted["egress"]:
         own.append(guard.masquerade(f'ip saddr {network} oifname != "{name}"'))
     inner = [guard.inner_side(end, ipaddress.IPv4Address(pair["host_address"]), closed=wanted["closed"])]
@@ -163,7 +199,7 @@ def _connect(running: namespaces.Running, plan: Plan, wanted: _Wanted) -> None:
     _run("nft", "-f", "-", data=guard.table(pair["table"], *own))
     _run(*enter, "nft", "-f", "-", data=guard.table("agentlab", *inner))
     _run("ip", "link", "add", name, "type", "veth", "peer", "name", end, "netns", str(running.pid))
-    _run("ip", "link", "set", name, "alias", f"agentlab {plan['cluster']['name']}", "up")
+    _run("ip", "link", "set", name, "alias", owner.label(mark), "up")
     _run("ip", "address", "add", f"{pair['host_address']}/{network.prefixlen}", "dev", name)
     _run(*enter, "ip", "address", "add", f"{pair['address']}/{network.prefixlen}", "dev", end)
     _run(*enter, "ip", "link", "set", end, "up")

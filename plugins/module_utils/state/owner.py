@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import pwd
+import re
 import shutil
 import socket
 import uuid
@@ -289,6 +290,14 @@ def identity(mark: str, kind: str, name: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{mark}/{kind}/{name}"))
 
 
+def label(mark: str) -> str:
+    """Return the text by which links and firewall tables of the host name the cluster with `mark`.
+
+    It is the alias of a link, and the comment of a rule: one line of at most 45 characters.
+    """
+    return f"agentlab {mark}"
+
+
 def _beside(state_dir: Path) -> Path:
     """Return the temporary path of a directory before creation or during removal; it never has anything but the marker."""
     return state_dir.parent / f".{state_dir.name}.agentlab"
@@ -326,4 +335,6 @@ def _owner(data: object) -> Owner:
         wanted = {"int": int, "bool": bool}.get(str(field.type), str)
         if not isinstance(getattr(made, field.name), wanted):
             raise TypeError(f"{field.name} is {getattr(made, field.name)!r}")
+    if not re.fullmatch(r"[0-9A-Za-z-]{0,64}", made.mark):  # it becomes a part of firewall rules
+        raise ValueError(f"mark is {made.mark!r}")
     return made

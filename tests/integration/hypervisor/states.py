@@ -15,13 +15,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, namespaces, processes, remove
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import names
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import guard, host, namespaces, processes, remove
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 JUNK = ["", "{", "null", "{}", "[]", '"x"', "\0", '{"pid": -1, "start": null, "digest": ""}', '{"pid": 1, "start": 0}']
@@ -65,12 +67,15 @@ class World:
         self.parent, self.run_dir = base / f"parent{number}", base / f"run{number}"
         self.run_dir.mkdir()
         self.place = self.parent / self.name
-        self.sandbox = chance.random() < 0.6
+        self.kind = chance.choices(["sandbox", "local", "ssh"], [10, 4, 6])[0]
+        self.sandbox = self.kind == "sandbox"
         self.ours: dict[str, Callable[[], bool]] = {}
         self.foreign: dict[str, Callable[[], bool]] = {}
         self.children: list[subprocess.Popen[bytes]] = []
         self.objects: dict[tuple[str, str], Object] = {}
-        self.who = owner.Caller(owner.Owner(self.name, str(self.run_dir), 0, *WHO))
+        self.plan = {"cluster": {"name": self.name}, "hypervisor": {"kind": self.kind}}
+        # The owner. By ssh the host counts, too: paths and uids of another one may be the same.
+        self.who = owner.caller(self.plan, self.run_dir)
 
     def choose(self, what: str, **weights: int) -> str:
         chosen = self.chance.choices(list(weights), list(weights.values()))[0]
@@ -92,9 +97,10 @@ class World:
     def make(self) -> None:
         if self.choose("parent", new=3, with_others=1) == "with_others":
             self.file(self.parent / "data" / "photo", "the parent's other directory")
-        directory = self.choose("directory", ours=12, absent=2, foreign=2, empty=1, other_owner=1, link=1)
+        others = {"other_host": 3} if self.kind == "ssh" else {}
+        directory = self.choose("directory", ours=12, absent=2, foreign=2, empty=1, other_owner=1, link=1, **others)
         mark = ""
-        if directory in ("ours", "other_owner"):
+        if directory in ("ours", "other_owner", "other_host"):
             mark = self.claimed(directory)
         elif directory == "foreign":
             self.file(self.place / "photos" / "t.txt", "files in a directory without the marker")
@@ -113,12 +119,15 @@ class World:
             self.make_sandbox(mark)
         else:
             self.make_libvirt(mark)
+        self.make_uplink(mark)
         self.make_records(mark)
 
     def claimed(self, directory: str) -> str:
         who = self.who
         if directory == "other_owner":
             who = owner.Caller(owner.Owner(self.name, "/home/bob/runs", 1001, "bob", "lab", ""))
+        elif directory == "other_host":
+            who = owner.Caller(replace(self.who.owner, host="another.example"))
         mark = host.claim(self.place, who).mark
         (self.place / "pool").mkdir()
         (self.place / "pool" / "disk").write_text("")
@@ -207,6 +216,30 @@ class World:
             made = self.objects[kind, name] = Object(owner.identity(own, kind, name), xml)
             (self.ours if chosen == "ours" else self.foreign)[f"{kind} {name}"] = lambda made=made: made.there
 
+    def make_uplink(self, mark: str) -> None:
+        """The link and the firewall table of the cluster's name: with its mark, or made by a cluster of the same name."""
+        pair = names.uplink(self.name)
+        for what, name, there in (
+            ("link", pair["link"], Path(f"/sys/class/net/{pair['link']}").exists),
+            ("table", pair["table"], lambda: self.nft("list", "table", "inet", pair["table"])),
+        ):
+            kind = self.choose(what, ours=3, foreign=2, absent=2)
+            if kind == "absent" or (kind == "ours" and not mark):
+                continue
+            label = owner.label(mark if kind == "ours" else "11111111-2222-3333-4444-555555555555")
+            if what == "link":
+                subprocess.run(
+                    ["ip", "link", "add", name, "type", "veth", "peer", "name", f"p-{self.name}"], check=True
+                )
+                subprocess.run(["ip", "link", "set", name, "alias", label], check=True)
+            else:
+                self.nft("-f", "-", data=guard.table(name, guard.marker(label.partition(" ")[2]), guard.host_side("x")))
+            (self.ours if kind == "ours" else self.foreign)[f"the {what} {name}"] = there
+
+    @staticmethod
+    def nft(*options: str, data: str = "") -> bool:
+        return subprocess.run(["nft", *options], input=data.encode(), capture_output=True, check=False).returncode == 0
+
     def make_records(self, mark: str) -> None:
         if (self.parent / host.HOST_FILE).exists() and self.choose("host.json", whole=8, damaged=1) == "damaged":
             (self.parent / host.HOST_FILE).write_text(self.chance.choice(["", "{", "{}", "[1]", "null"]))
@@ -229,8 +262,9 @@ class World:
             path.write_text(json.dumps({"owner": record, "created": self.items(), "stages": {}}))
 
     def items(self) -> list[state.Item]:
-        names = [("sandbox", f"agentlab-{self.name}")] if self.sandbox else []
-        names += [
+        made = [("sandbox", f"agentlab-{self.name}")] if self.sandbox else []
+        made += [
+            ("uplink", self.name),
             ("state_dir", str(self.place)),
             ("network", "net"),
             ("pool", "store"),
@@ -238,19 +272,29 @@ class World:
             ("service", "bmc"),
             ("service", "http"),
         ]
-        return [{"kind": kind, "name": name, "host": "hypervisor"} for kind, name in names]
+        return [{"kind": kind, "name": name, "host": "hypervisor"} for kind, name in made]
 
     def destroy(self) -> None:
-        plan = {"cluster": {"name": self.name}, "hypervisor": {"kind": "local"}}
-        # As the role destroy: the list where there is one, else what the plan makes.
+        # As the role destroy: the list where there is one, else what the plan makes. The caller comes as the fact of the role plan.
         listed = state.load(self.run_dir)["created"] or self.items()
-        remove.remove(listed, owner.caller(plan, self.run_dir))
+        fact = json.dumps(owner.caller(self.plan, self.run_dir).fact())
+        away = self.run_dir.with_name("elsewhere")
+        if self.kind == "ssh":  # the hypervisor does not have the run directory
+            self.run_dir.rename(away)
+        try:
+            remove.remove(listed, owner.from_fact(json.loads(fact)))
+        finally:
+            if self.kind == "ssh":
+                away.rename(self.run_dir)
 
     def end(self) -> None:
         for child in self.children:
             child.kill()
             child.wait()
         subprocess.run(["ip", "netns", "delete", f"agentlab-{self.name}"], capture_output=True, check=False)
+        pair = names.uplink(self.name)
+        subprocess.run(["ip", "link", "delete", pair["link"]], capture_output=True, check=False)
+        self.nft("delete", "table", "inet", pair["table"])
         with contextlib.suppress(OSError):
             (host.NETNS_DIR / f"agentlab-{self.name}").unlink()
 
@@ -313,7 +357,7 @@ def main(base: Path, seed: str, number: int) -> None:
         print(
             json.dumps(
                 {
-                    "state": " ".join(["sandbox" if world.sandbox else "local", *world.said]),
+                    "state": " ".join([world.kind, *world.said]),
                     "outcome": outcome,
                     "wrong": wrong,
                 }

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import names
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 GATEWAY, LAN_HOST, LAN_NEIGHBOUR = "192.168.111.1", "192.0.2.1", "192.0.2.2"
@@ -34,6 +35,11 @@ for port in sys.argv[1:]:
     threading.Thread(target=serve, args=(port,)).start()
 """
 CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=1.5).close()"
+REMOVE = """
+import sys
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import uplink
+print(uplink.exists(*sys.argv[1:]), uplink.remove(*sys.argv[1:]))
+"""
 # In the host's namespace: what `prepare` does there.
 ENSURE = """
 import json, sys
@@ -117,8 +123,14 @@ def plan(tmp_path: Path, **hypervisor: Any) -> str:
     })  # fmt: skip
 
 
+def claim(tmp_path: Path) -> str:
+    """Make the state directory of the cluster; return its mark."""
+    who = owner.Owner("nb", str(tmp_path / "run"), 0, "root", "lab", "")
+    return owner.claim(tmp_path / "nb", owner.Caller(who)).mark
+
+
 def connect(places: dict[str, Place], tmp_path: Path, **hypervisor: bool) -> None:
-    (tmp_path / "nb").mkdir(exist_ok=True)
+    claim(tmp_path)
     pid = places["sandbox"].keeper.pid
     running = {
         "cluster": "nb",
@@ -175,6 +187,7 @@ def test_only_this_host_reaches_services_without_a_sandbox(places: dict[str, Pla
     host("ip", "link", "set", "nbbm", "up")
     host.serve()
     assert neighbour.reaches(GATEWAY, PORTS["bmc"])
+    claim(tmp_path)
     text = plan(tmp_path, kind="local")
     assert host.python(ENSURE, text, "null").strip() == "1"
     assert host.python(ENSURE, text, "null").strip() == "0"
@@ -182,3 +195,35 @@ def test_only_this_host_reaches_services_without_a_sandbox(places: dict[str, Pla
         assert host.reaches(GATEWAY, port)
         assert not neighbour.reaches(GATEWAY, port)
     assert "agentlab-nb" in host("nft", "list", "tables")
+
+
+@pytest.mark.parametrize("kind", ["sandbox", "local"])
+def test_another_cluster_of_the_name_keeps_its_rules(places: dict[str, Place], tmp_path: Path, kind: str) -> None:
+    """Two users, two state directories, one name: links and tables of the first are neither replaced nor removed."""
+    host = places["host"]
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    marks = claim(first), claim(second)
+    if kind == "sandbox":
+        connect(places, first, egress=True)
+    else:
+        assert host.python(ENSURE, plan(first, kind="local"), "null").strip() == "1"
+
+    def seen() -> str:
+        return host("nft", "list", "ruleset") + host("ls", "/sys/class/net")
+
+    before = seen()
+    assert "agentlab-nb" in before
+    with pytest.raises(
+        AssertionError,
+        match=r"the (link al-nb|nftables table inet agentlab-nb) of this host does not have the cluster's mark",
+    ):
+        host.python(ENSURE, plan(second, kind="local"), "null")
+    with pytest.raises(AssertionError, match="does not have the cluster's mark"):
+        connect(places, second, egress=True)
+    assert host.python(REMOVE, "nb", marks[1]).strip() == "False False"
+    assert host.python(REMOVE, "nb", "").strip() == "False False"
+    assert seen() == before
+    assert host.python(REMOVE, "nb", marks[0]).strip() == "True True"
+    assert "agentlab-nb" not in seen() and "al-nb" not in seen()

@@ -39,6 +39,8 @@ def test_generated_states(base: Path, host: namespaces.Running) -> None:
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert not [one for one in found if one["wrong"]]
     outcomes = Counter(one["outcome"].partition(":")[0] for one in found)
+    kinds = Counter(one["state"].partition(" ")[0] for one in found)
+    assert min(kinds["sandbox"], kinds["local"], kinds["ssh"]) >= STATES / 10, kinds
     assert sum(outcomes.values()) == STATES and min(outcomes["removed"], outcomes["refused"]) >= STATES / 5, outcomes
 
 

@@ -17,9 +17,9 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import proces
 MODULES = "ansible_collections.agentlab.ocp.plugins.modules"
 NETWORKS = [{"name": "mine0", "subnets": [{"cidr": "127.78.0.0/24"}]}]
 NODES = [{"name": "one", "nics": [{"network": "mine0"}]}, {"name": "two"}]
-# As nft(8) does: a table that was loaded is there.
+# As nft(8) does: a table that was loaded is there, and is listed as it was loaded.
 NFT = """#!/bin/sh
-case $1 in -f) touch "$0.loaded" ;; list) test -e "$0.loaded" ;; delete) rm "$0.loaded" ;; esac
+case $1 in -f) cat >"$0.loaded" ;; list) cat "$0.loaded" ;; delete) rm "$0.loaded" ;; esac
 """
 
 

@@ -109,6 +109,21 @@ def test_no_address_is_ever_folded(name: str, width: int, tmp_path: Path) -> Non
         assert max(len(line) for line in render.table(plan, width).splitlines()) <= max(width, 80)
 
 
+@pytest.mark.parametrize("colour", [False, True])
+def test_what_looks_like_an_emoji_or_markup_is_text(tmp_path: Path, colour: bool) -> None:
+    """`:ab:` and `:bee:` are names of emoji, and parts of addresses."""
+    path = tmp_path / "p.yml"
+    path.write_text(
+        "{topology: sno, stack: ipv6, network: {ipv6: 'fd00:bee:a:ab::/64'}, "
+        "nodes: {master-0: {nics: {eth0: {mac: '52:54:00:ab:cd:01'}}}}}"
+    )
+    plan = build.build(profile.load(path), "ostest")
+    plan["release"]["version"] = "4.22[/x]"
+    table = render.table(plan, colour=colour)
+    for wanted in ("fd00:bee:a:ab::/64", "fd00:bee:a:ab::14/64", "52:54:00:ab:cd:01", "lab 4.22[/x]"):
+        assert wanted in table
+
+
 def test_the_table_names_what_matters() -> None:
     plan = build.build(profile.load("ha_dualstack", PROFILES), "ostest")
     table = render.table(plan, 120)
