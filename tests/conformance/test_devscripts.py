@@ -46,6 +46,10 @@ CONFIGS = {
     "root device": "AGENT_E2E_TEST_SCENARIO=HA_IPV4\nAGENT_ROOT_DEVICE_HINTS=/dev/sda",
     "PXE": "AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_E2E_TEST_BOOT_MODE=PXE",
     "minimal ISO": "AGENT_E2E_TEST_SCENARIO=COMPACT_IPV6\nAGENT_MINIMAL_ISO=true",
+    "bond": "AGENT_E2E_TEST_SCENARIO=COMPACT_IPV4V6\nBOND_CONFIG=active-backup",
+    "bond of IPv6": "AGENT_E2E_TEST_SCENARIO=SNO_IPV6\nBOND_CONFIG=balance-xor",
+    "proxy": "AGENT_E2E_TEST_SCENARIO=COMPACT_IPV4\nINSTALLER_PROXY=true",
+    "hosts in install-config": "AGENT_E2E_TEST_SCENARIO=HA_IPV4\nAGENT_BM_HOSTS_IN_INSTALL_CONFIG=true",
     "nmstate with DHCP": "AGENT_E2E_TEST_SCENARIO=COMPACT_IPV4_DHCP\nAGENT_NMSTATE_DHCP=true",
 }
 SECRET, KEY = json.dumps({"auths": {"example.com": {"auth": "eDp5"}}}), "ssh-ed25519 AAAA me"
@@ -67,13 +71,25 @@ def test_same_input(name: str) -> None:
     ours = configs.install_config(plan, pull_secret=json.loads(SECRET), ssh_key=KEY, trust_bundle="")
     kind = given["platform_type"]
     template = "install-config_baremetal_yaml.j2" if kind == "baremetal" else "install-config_yaml.j2"
-    assert normal_install(ours) == normal_install(render(template, given))
-    theirs = render("agent-config_yaml.j2", given)
+    assert normal_install(ours, plan) == normal_install(render(template, given), plan)
+    bonded = given["agent_bond_config"] != "none"
+    theirs = render("agent-config_bond_yaml.j2" if bonded else "agent-config_yaml.j2", given)
     assert normal_agent(configs.agent_config(plan), plan) == normal_agent(theirs, plan)
 
 
-def normal_install(config: dict[str, Any]) -> dict[str, Any]:
+def normal_install(config: dict[str, Any], plan: Plan) -> dict[str, Any]:
     """Return install-config.yaml without what is deliberately different, or the same as the default."""
+    if "proxy" in config:
+        near = set(config["proxy"].pop("noProxy").split(","))
+        assert {subnet["cidr"] for subnet in plan["networks"][0]["subnets"]} <= near
+        config["proxy"] = {name: url.rpartition(":")[0] for name, url in config["proxy"].items()}
+    platform = config["platform"].get("baremetal", {})
+    for name in [name for name in platform if name.startswith("provisioning")]:
+        del platform[name]
+    for host in platform.get("hosts", ()):
+        host.pop("role", None)
+        _, __, host["bmc"]["address"] = host["bmc"]["address"].partition("+")
+        normal_network(host, plan)
     config["metadata"].pop("namespace", None)
     if config.get("fips") is False:
         del config["fips"]
@@ -88,23 +104,38 @@ def normal_agent(config: dict[str, Any], plan: Plan) -> dict[str, Any]:
     config.pop("kind", None)
     config["apiVersion"] = "v1"
     config["metadata"].pop("namespace", None)
-    config.pop("additionalNTPSources")
+    config.pop("additionalNTPSources", None)
+    config.setdefault("hosts", None)
     # dev-scripts gives a minimal ISO a server only where images are mirrored.
     if plan["boot"]["mode"] == "minimal":
         config.pop("bootArtifactsBaseURL", None)
-    for host in config["hosts"]:
+    for host in config["hosts"] or ():
         host.pop("role", None)
-        network = host.get("networkConfig")
-        if network is None:
-            continue
-        if plan["cluster"]["addressing"] == "dhcp":
-            del host["networkConfig"]
-            continue
-        for interface in network["interfaces"]:
-            for family in ("ipv4", "ipv6"):
-                if interface.get(family) == {"enabled": False}:
-                    del interface[family]
+        normal_network(host, plan)
     return config
+
+
+def normal_network(host: dict[str, Any], plan: Plan) -> None:
+    """Remove from the nmstate of a host what is the same as the default."""
+    network = host.get("networkConfig")
+    if network is None:
+        return
+    if plan["cluster"]["addressing"] == "dhcp":
+        del host["networkConfig"]
+        return
+    for interface in network["interfaces"]:
+        for family in ("ipv4", "ipv6"):
+            if interface.get(family) == {"enabled": False}:
+                del interface[family]
+        if interface.get("mtu") == 1500:
+            del interface["mtu"]
+        # How often the link is looked at, without which a bond never fails over, and the MAC that the first NIC gives it.
+        interface.get("link-aggregation", {}).pop("options", None)
+        interface.pop("copy-mac-from", None)
+    if any(interface["type"] == "bond" for interface in network["interfaces"]):
+        network["interfaces"].sort(key=lambda interface: interface["name"])
+        for interface in network["interfaces"]:
+            interface.pop("mac-address", None)
 
 
 def render(name: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +188,8 @@ def variables_of(text: str, plan: Plan) -> dict[str, Any]:
         "passwords": [str(one["password"]) for one in bmcs],
         "verify_cas": ["False"] * len(bmcs),
     }
-    masters = counts["MASTER"]
+    masters, bonded = counts["MASTER"], given.get("BOND_CONFIG", "none") != "none"
+    proxy = f"http://{nth('V4', 1)}:8215" if given.get("INSTALLER_PROXY") else ""
     sno = topology in ("SNO", "SNOMIN")
     low = {name.lower(): value for name, value in {**defaults, **given}.items()}
     return {
@@ -186,13 +218,18 @@ def variables_of(text: str, plan: Plan) -> dict[str, Any]:
         "provisioning_host_external_ip": nth("V6" if families == "v6" else "V4", 1),
         "provisioning_host_external_ip_dualstack": nth("V6", 1),
         "agent_nodes_hostnames": ",".join(names),
-        "agent_nodes_macs": ",".join(node["nics"][0]["mac"] for node in plan["nodes"]),
+        "agent_nodes_macs": ",".join(nic["mac"] for node in plan["nodes"] for nic in node["nics"][: 1 + bonded]),
         "agent_nodes_ips": nodes("V4"),
         "agent_nodes_ipsv6": nodes("V6"),
         **{f"agent_nodes_bmc_{key}": ",".join(values) for key, values in bmc.items()},
         **{f"agent_master_bmc_{key}": ",".join(values[:masters]) for key, values in bmc.items()},
         "agent_master_hostnames": ",".join(names[:masters]),
-        "agent_install_config_bm_hosts": "false",
+        "agent_bond_config": given.get("BOND_CONFIG", "none"),
+        "agent_install_config_bm_hosts": given.get("AGENT_BM_HOSTS_IN_INSTALL_CONFIG", "false"),
+        "cluster_provisioning_ip": both(8),
+        "cluster_provisioning_interface": "",
+        "provisioning_network": "172.22.0.0/24",
+        "provisioning_network_profile": "Disabled",
         "agent_test_cases": "",
         "agent_root_device_hints": given.get("AGENT_ROOT_DEVICE_HINTS", ""),
         "agent_minimal_iso": given.get("AGENT_MINIMAL_ISO", "false"),
@@ -203,9 +240,9 @@ def variables_of(text: str, plan: Plan) -> dict[str, Any]:
         "ssh_pub_key": KEY,
         "mirror_images": False,
         "enable_local_registry": False,
-        "http_proxy": "",
-        "https_proxy": "",
-        "no_proxy": "",
+        "http_proxy": proxy,
+        "https_proxy": proxy,
+        "no_proxy": f"{subnets['V4']},9999" if proxy else "",
     }
 
 

@@ -15,6 +15,8 @@ def installer(b: Builder) -> None:
     of nodes. It needs the counts of `nodes.nodes`.
     """
     _platform(b)
+    if b.boolean("AGENT_BM_HOSTS_IN_INSTALL_CONFIG"):
+        b.put("installer.hosts_in", "install-config", "AGENT_BM_HOSTS_IN_INSTALL_CONFIG")
     b.text("NTP_SERVERS", "installer.ntp_sources", lambda text: [one for one in text.split(";") if one])
     fips = b.boolean("FIPS_MODE")
     if fips is not None:

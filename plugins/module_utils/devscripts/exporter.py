@@ -14,7 +14,7 @@ from ..plan.presets import DEFAULTS, MACHINE
 from ..plan.topologies import TOPOLOGIES, preset
 from ..releases import LATEST, RELEASES
 from . import scenarios, variables
-from .mapping import STATE
+from .mapping import BOND, BONDED, STATE
 from .overlay import leaves, overlaid
 from .shell import LIMIT, NAME
 
@@ -148,9 +148,7 @@ class _Exporter:
         self.simple("services.registry.port", "LOCAL_REGISTRY_PORT")
         self.simple("services.registry.username", "REGISTRY_USER")
         self.simple("services.http.port", "AGENT_BOOT_SERVER_PORT")
-        self.only_default(
-            "bonds", "network.interface", "network.vlan", "network.routes", "network.connection", "snapshots", "tests"
-        )
+        self.only_default("network.vlan", "network.routes", "snapshots", "tests")
         self.only_default("arch", "services.bmc.port", "services.bmc.username", "vips.api", "vips.ingress")
         for path in ("services.registry.password", "services.bmc.password"):
             if self.field(path) is not None:
@@ -227,10 +225,7 @@ class _Exporter:
         line = ".".join((p["version"] or "").split(".")[:2])
         if p["profile"] != (line if line in RELEASES else LATEST.name):
             self.lose("release.profile")
-        if p["installer"]["binary"]:
-            self.lose("release.installer.binary", "dev-scripts builds openshift-install from a repository")
-        if p["installer"]["git"]:
-            self.lose("release.installer.git", "dev-scripts takes it from the release, or from its own checkout")
+        self.build()
         if self.real:
             self.put("OPENSHIFT_RELEASE_IMAGE", p["image"], "release.image")
             if p["version"]:
@@ -259,9 +254,7 @@ class _Exporter:
                     self.lose(f"release.payload_overrides.{name}", "dev-scripts takes the pullspec of an image")
         if self.real:
             self.only_default("settings")
-        egress = self.given["hypervisor"]["egress"]
-        if egress != self.real:
-            self.put("AGENT_ISOLATED_NETWORK", str(not egress).lower(), "hypervisor.egress")
+        self.way_out()
         self.only_default(*(f"hypervisor.{name}" for name in ("kind", "host", "user", "route", "domain_type")))
         state = self.given["hypervisor"]["state_dir"]
         if state != self.default("hypervisor", "state_dir"):
@@ -273,6 +266,26 @@ class _Exporter:
                     "hypervisor.state_dir", f"WORKING_DIR is of dev-scripts; a state directory in it ends with /{STATE}"
                 )
 
+    def build(self) -> None:
+        p = self.given["release"]["installer"]
+        if p["binary"]:
+            self.lose("release.installer.binary", "dev-scripts builds openshift-install from a repository")
+        source, ref = p["git"], p["ref"]
+        if source and source.startswith(("/", "~/")) and ref == self.default("release", "installer", "ref"):
+            self.put("KNI_INSTALL_FROM_GIT", "true", "release.installer.git")
+            self.put("OPENSHIFT_INSTALL_PATH", source, "release.installer.git")
+        elif source:
+            self.lose("release.installer.git", "dev-scripts builds what is in a directory, as it is")
+
+    def way_out(self) -> None:
+        connection, egress = self.given["network"]["connection"], self.given["hypervisor"]["egress"]
+        if connection == "proxied":
+            self.put("INSTALLER_PROXY", "true", "network.connection")
+        elif connection not in (None, "connected" if egress else "disconnected"):
+            self.lose("network.connection", "dev-scripts has AGENT_ISOLATED_NETWORK, which is hypervisor.egress")
+        if egress != self.real:
+            self.put("AGENT_ISOLATED_NETWORK", str(not egress).lower(), "hypervisor.egress")
+
     def networks(self) -> None:
         p = self.given["network"]
         if p["bridge"] is not None:
@@ -283,6 +296,7 @@ class _Exporter:
             self.simple(f"installer.service_network.ipv{version}", f"SERVICE_SUBNET_V{version}")
             self.cluster_network(version)
         self.only_default("network.mtu", "network.nat", *(f"network.offsets.{name}" for name in p["offsets"]))
+        self.bond()
         names: list[str] = []
         for index, extra in enumerate(self.given["extra_networks"]):
             variable = extra["name"].upper()
@@ -306,6 +320,14 @@ class _Exporter:
                     self.lose(f"extra_networks.{index}.{key}")
         if names:
             self.put("EXTRA_NETWORK_NAMES", " ".join(names), "extra_networks")
+
+    def bond(self) -> None:
+        bonds, interface = self.given["bonds"], self.given["network"]["interface"]
+        known = bonds.get(BOND, {})
+        if interface == BOND and len(bonds) == 1 and tuple(known["nics"]) == BONDED:
+            self.put("BOND_CONFIG", known["mode"], "bonds")
+        else:
+            self.only_default("bonds", *([] if interface in bonds else ["network.interface"]))
 
     def cluster_network(self, version: str) -> None:
         path = f"installer.cluster_network.ipv{version}"
@@ -355,7 +377,9 @@ class _Exporter:
         elif p["ntp_sources"] is not None:
             self.lose("installer.ntp_sources", "dev-scripts has no empty list of time servers")
         self.only_default("installer.image_digest_sources")
-        self.only_default("installer.mirrors_file", "installer.hosts_in")
+        self.only_default("installer.mirrors_file")
+        if p["hosts_in"] == "install-config":
+            self.put("AGENT_BM_HOSTS_IN_INSTALL_CONFIG", "true", "installer.hosts_in")
         for name in p["agent_config"]:
             self.lose(f"installer.agent_config.{name}")
 

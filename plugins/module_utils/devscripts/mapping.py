@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
+from ..plan.fields import BondMode
 from ..vocabulary import COMPONENTS
 from . import variables
 from .builder import Builder
 
 STATE = "agentlab"
 """Directory in dev-scripts' WORKING_DIR: dev-scripts keeps a directory with the cluster's name in it, as agentlab does."""
+BOND, BONDED = "bond0", ("eth0", "eth1")
+"""The one bond of dev-scripts, and its NICs."""
 _Put = Callable[[Builder, str, str, list[str]], None]
 _DIGEST = re.compile(r"[^/.][^@ ]*/[^@ ]+@sha256:[0-9a-f]{64}")
 
@@ -59,7 +63,19 @@ def release(b: Builder) -> None:
         b.put("hypervisor.egress", not isolated, "AGENT_ISOLATED_NETWORK")
     elif b.real:
         b.put("hypervisor.egress", True)
+    _installer(b)
     _overrides(b)
+
+
+def _installer(b: Builder) -> None:
+    """Map an installer that dev-scripts builds from its own checkout; it is built from what is committed there."""
+    if not b.value("KNI_INSTALL_FROM_GIT"):
+        return
+    name = "OPENSHIFT_INSTALL_PATH"
+    if b.value(name):
+        b.put("release.installer.git", b.path(name), "KNI_INSTALL_FROM_GIT", name)
+    else:
+        b.refuse("KNI_INSTALL_FROM_GIT", f"name the checkout of the installer in {name}")
 
 
 def _overrides(b: Builder) -> None:
@@ -85,6 +101,9 @@ def network(b: Builder) -> None:
     """
     b.text("BAREMETAL_NETWORK_NAME", "network.bridge")
     b.number("DHCP_LEASE_EXPIRY", "network.lease_minutes")
+    if b.value("INSTALLER_PROXY"):
+        b.put("network.connection", "proxied", "INSTALLER_PROXY")
+    _bond(b)
     _by_family(b, "EXTERNAL_SUBNET", "network")
     _by_family(b, "SERVICE_SUBNET", "installer.service_network")
     _by_family(b, "CLUSTER_SUBNET", "installer.cluster_network", _cluster_network)
@@ -102,6 +121,18 @@ def network(b: Builder) -> None:
         extra.append(entry)
     if extra:
         b.put("extra_networks", extra, "EXTRA_NETWORK_NAMES")
+
+
+def _bond(b: Builder) -> None:
+    mode = b.value("BOND_CONFIG")
+    if mode in ("", variables.MAPPED["BOND_CONFIG"].default):
+        return
+    modes = get_args(BondMode)
+    if mode not in modes:
+        b.refuse("BOND_CONFIG", f"the lab's switch has no link aggregation for it; there are {', '.join(modes)}")
+        return
+    b.put(f"bonds.{BOND}", {"mode": mode, "nics": list(BONDED)}, "BOND_CONFIG")
+    b.put("network.interface", BOND)
 
 
 def _by_family(b: Builder, name: str, place: str, put: _Put | None = None) -> None:

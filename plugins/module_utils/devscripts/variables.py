@@ -58,6 +58,7 @@ EACH_ROLE = "master, arbiter, worker"
 MAPPED: dict[str, Mapped] = {
     "ADDITIONAL_CAPABILITIES": Mapped("installer.install_config.capabilities.additionalEnabledCapabilities", "list"),
     "ADDITIONAL_TRUST_BUNDLE": Mapped("installer.install_config.additionalTrustBundle, the content of the file"),
+    "AGENT_BM_HOSTS_IN_INSTALL_CONFIG": Mapped("installer.hosts_in: install-config", "boolean", "false"),
     "AGENT_BOOT_SERVER_PORT": Mapped("services.http.port", "integer", "8089"),
     "AGENT_E2E_TEST_BOOT_MODE": Mapped("boot.mode; with PXE also firmware bios", default="ISO"),
     "AGENT_E2E_TEST_SCENARIO": Mapped("topology, stack, addressing"),
@@ -78,6 +79,7 @@ MAPPED: dict[str, Mapped] = {
     "BASELINE_CAPABILITY_SET": Mapped("installer.install_config.capabilities.baselineCapabilitySet"),
     "BASE_DOMAIN": Mapped("base_domain", default="test.metalkube.org"),
     "BMC_DRIVER": Mapped("boot.mode: redfish; BMCs are virtual media by Redfish", default="redfish"),
+    "BOND_CONFIG": Mapped("bonds.bond0 of eth0 and eth1, network.interface: bond0", default="none"),
     "CLUSTER_HOST_PREFIX": Mapped("installer.cluster_network, the family of CLUSTER_SUBNET", "integer"),
     "CLUSTER_HOST_PREFIX_V4": Mapped("installer.cluster_network.ipv4[0].host_prefix", "integer", "23"),
     "CLUSTER_HOST_PREFIX_V6": Mapped("installer.cluster_network.ipv6[0].host_prefix", "integer", "64"),
@@ -95,10 +97,12 @@ MAPPED: dict[str, Mapped] = {
     "FEATURE_GATES": Mapped("installer.install_config.featureGates", "list"),
     "FEATURE_SET": Mapped("installer.install_config.featureSet"),
     "FIPS_MODE": Mapped("installer.fips", "boolean", "false"),
+    "INSTALLER_PROXY": Mapped("network.connection: proxied", "non-empty"),
     "IP_STACK": Mapped("stack", default="v6"),
     "IRONIC_INSPECTOR_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
     "IRONIC_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
     "IRONIC_STATIC_IP_MANAGER_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
+    "KNI_INSTALL_FROM_GIT": Mapped("release.installer.git, the repository of OPENSHIFT_INSTALL_PATH", "non-empty"),
     "LIBVIRT_FIRMWARE": Mapped(f"firmware of {EACH_ROLE}", default="uefi"),
     "LOCAL_REGISTRY_PORT": Mapped("services.registry.port", "integer", "5000"),
     "MASTER_DISK": Mapped("master.disk_gib", "integer", "60"),
@@ -112,6 +116,7 @@ MAPPED: dict[str, Mapped] = {
     "NUM_ARBITERS": Mapped("arbiter.count", "integer", "0"),
     "NUM_MASTERS": Mapped("topology, master.count", "integer", "3"),
     "NUM_WORKERS": Mapped("topology, worker.count", "integer", "2"),
+    "OPENSHIFT_INSTALL_PATH": Mapped("release.installer.git, with KNI_INSTALL_FROM_GIT"),
     "OPENSHIFT_RELEASE_IMAGE": Mapped("release.image, with release.payload: ocp"),
     "OPENSHIFT_VERSION": Mapped("release.version"),
     "OS_IMAGE_STREAM": Mapped("installer.install_config.osImageStream"),
@@ -143,13 +148,11 @@ _ISCSI = "no boot mode is iSCSI"
 _LANDING = "all machines are nodes of the cluster"
 _OVE = "the ISO without a registry (OVE) cannot be built"
 _ARM = "all machines are x86_64"
-_SOURCE = "the installer is agentlab's own; `agentlab deploy --override` runs your build of another component"
 
 REFUSED: dict[str, Refused] = {
     "AGENT_APPLIANCE_HOTPLUG": Refused(_APPLIANCE, "boolean", "false"),
     "AGENT_BAREMETAL_IPS": Refused(_BAREMETAL),
     "AGENT_BAREMETAL_ISO_SERVER": Refused(_BAREMETAL),
-    "AGENT_BM_HOSTS_IN_INSTALL_CONFIG": Refused("hosts are always in agent-config.yaml", "boolean", "false"),
     "AGENT_DEPLOY_MCE": Refused("no operator is installed after the cluster", "non-empty"),
     "AGENT_DISABLE_AUTOMATED": Refused(
         "services of the agent ISO cannot be disabled; `agentlab create unconfigured-ignition --interactive` is near",
@@ -173,8 +176,9 @@ REFUSED: dict[str, Refused] = {
     ),
     "BGP_VIP_MANAGEMENT": Refused(_BGP, "non-empty"),
     "BGP_VIP_PEER_ADDRESS": Refused(_BGP),
-    "BOND_CONFIG": Refused("two interfaces of a node cannot be in one network, which a bond needs", default="none"),
-    "BOND_PRIMARY_INTERFACE": Refused("two interfaces of a node cannot be in one network", "non-empty"),
+    "BOND_PRIMARY_INTERFACE": Refused(
+        "two interfaces of a node cannot be in one network without a bond; set BOND_CONFIG", "non-empty"
+    ),
     "DISABLE_MULTICAST": Refused("there is no such fault", "boolean", "false"),
     "ENABLE_BGP_TOR": Refused(_BGP, "non-empty"),
     "ENABLE_LLDP_TOR": Refused("there is no LLDP neighbor", "non-empty"),
@@ -184,8 +188,6 @@ REFUSED: dict[str, Refused] = {
     "IGNITION_EXTRA": Refused(
         "Ignition of the machines is not merged; `agentlab iso ignition` changes that of the ISO"
     ),
-    "INSTALLER_PROXY": Refused("there is no proxy in the lab", "non-empty"),
-    "KNI_INSTALL_FROM_GIT": Refused(_SOURCE, "non-empty"),
     "LOCAL_REGISTRY_DNS_NAME": Refused("the registry's name is virthost.CLUSTER.DOMAIN"),
     "MASTER_HOSTNAME_FORMAT": Refused(_FORMAT, default="master-%d"),
     "NODES_FILE": Refused(_BAREMETAL),
@@ -194,8 +196,9 @@ REFUSED: dict[str, Refused] = {
     "NUM_EXTRA_WORKERS": Refused(_EXTRA, "integer", "0"),
     "NUM_LANDINGZONE": Refused(_LANDING, "integer", "0"),
     "OC_MIRROR_TO_FILE": Refused("nothing is mirrored to files", "non-empty"),
-    "OPENSHIFT_INSTALLER": Refused(_SOURCE),
-    "OPENSHIFT_INSTALL_PATH": Refused(_SOURCE),
+    "OPENSHIFT_INSTALLER": Refused(
+        "dev-scripts' agent flow runs the installer of the release; set release.installer.binary in the profile"
+    ),
     "OPENSHIFT_RELEASE_STREAM": Refused(
         "no release controller is asked for the newest release; set OPENSHIFT_RELEASE_IMAGE", default="5.1"
     ),
@@ -223,6 +226,7 @@ IGNORED: dict[str, str] = {
     "AGENT_RENDEZVOUS_NODE_HOSTNAME": "the rendezvous host is master-0; only the boot mode ISO_NO_REGISTRY reads it",
     "CI_TOKEN": "a secret that makes a pull secret, which installer.pull_secret_file names",
     "DNS_VIP": "the gateway serves DNS",
+    "INSTALLER_PROXY_PORT": "the lab's proxy listens on port 3128",
     "LIBVIRT_VOLUME_POOL": "each cluster has a pool of its own",
     "MIRROR_COMMAND": "agentlab fills the registry itself",
     "OPENSHIFT_CI": "there is no CI mode",
@@ -249,7 +253,7 @@ IGNORED: dict[str, str] = {
     **dict.fromkeys(
         ("AGENT_CLEANUP_ISO_BUILDER_CACHE_LOCAL_DEV", "AGENT_OVE_ISO_SIZE", "ARM_WORKER_DISK", "ARM_WORKER_MEMORY",
          "ARM_WORKER_VCPU", "BGP_CLUSTER_ASN", "BGP_TOR_ASN", "BGP_TOR_IMAGE", "EXTRA_WORKER_DISK",
-         "EXTRA_WORKER_HOSTNAME_FORMAT", "EXTRA_WORKER_MEMORY", "EXTRA_WORKER_VCPU", "INSTALLER_PROXY_PORT",
+         "EXTRA_WORKER_HOSTNAME_FORMAT", "EXTRA_WORKER_MEMORY", "EXTRA_WORKER_VCPU",
          "ISCSI_DEVICE_NAME", "ISCSI_NETWORK_SUBNET", "LANDINGZONE_DISK", "LANDINGZONE_HOSTNAME_FORMAT",
          "LANDINGZONE_MEMORY", "LANDINGZONE_VCPU", "LLDP_TOR_SYSTEM_NAME", "OPENSHIFT_INSTALLER_MACHINE_OS"),
         _OFF,

@@ -42,7 +42,7 @@ def test_lines_of_ci(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 def test_standard_input_after_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "config_root.sh").write_text("MASTER_MEMORY=20000\nBOND_CONFIG=802.3ad\n")
+    (tmp_path / "config_root.sh").write_text("MASTER_MEMORY=20000\nBOND_CONFIG=balance-rr\n")
     monkeypatch.setattr("sys.stdin", io.StringIO("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nBOND_CONFIG=none\n"))
     assert main(["import", "devscripts", str(tmp_path / "config_root.sh"), "-"]) == 0
     assert profile.parse(capsys.readouterr().out, "out").raw["master"] == {"memory_mib": 20000}
@@ -50,10 +50,10 @@ def test_standard_input_after_a_file(
 
 def test_nothing_is_written_when_something_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config, target = tmp_path / "config.sh", tmp_path / "mine.yml"
-    config.write_text("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nBOND_CONFIG=802.3ad\n")
+    config.write_text("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nBOND_CONFIG=balance-rr\n")
     arguments = ["import", "devscripts", str(config), "-o", str(target)]
     assert main(arguments) == 2 and not target.exists()
-    assert f"  {config}:2: BOND_CONFIG is '802.3ad': two interfaces" in capsys.readouterr().err
+    assert f"  {config}:2: BOND_CONFIG is 'balance-rr': the lab's switch" in capsys.readouterr().err
     assert main([*arguments, "--partial"]) == 0
     assert "# Refused: " in target.read_text()
 

@@ -54,7 +54,6 @@ def test_examples(name: str) -> None:
 
 _NUTANIX = "installer.install_config.platform.nutanix"
 NO_COUNTERPART = {
-    "compact_baremetal_hosts": {"installer.hosts_in"},
     "compact_nutanix": {
         "platform",
         f"{_NUTANIX}.prismElements",
@@ -63,8 +62,6 @@ NO_COUNTERPART = {
     },
     "sno_bond_vlan": {
         "stack",
-        "bonds",
-        "network.interface",
         "network.vlan",
         "network.mtu",
         "network.routes",
@@ -151,6 +148,11 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
         )
     )
     raw["installer"] = {**installer, **({"install_config": overlay} if overlay else {})}
+    if draw(st.booleans()):
+        raw["installer"]["hosts_in"] = "install-config"
+    bonded = draw(st.sampled_from([None, "active-backup", "balance-xor", "802.3ad"]))
+    if bonded:
+        raw["bonds"] = {"bond0": {"mode": bonded, "nics": ["eth0", "eth1"]}}
     raw["network"] = draw(
         st.fixed_dictionaries(
             {},
@@ -158,10 +160,13 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
                 "bridge": NAMES,
                 "ipv4": st.just("192.168.130.0/24"),
                 "ipv6": st.just("fd2e::/64"),
+                "connection": st.just("proxied"),
                 "lease_minutes": st.integers(2, 1440),
             },
         )
     )
+    if bonded:
+        raw["network"]["interface"] = "bond0"
     raw["services"] = draw(
         st.fixed_dictionaries(
             {},
@@ -182,6 +187,7 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         raw["release"] = {"payload": "ocp", "image": IMAGE, "version": draw(st.sampled_from([None, "4.20.3"]))}
         raw["installer"]["pull_secret_file"] = "~/pull-secret.json"
+        raw["release"]["installer"] = {"git": draw(st.sampled_from([None, "~/installer"]))}
     elif draw(st.booleans()):
         raw["release"] = {"payload_overrides": {"agent-installer-node-agent": IMAGE}}
     return raw
@@ -227,7 +233,9 @@ REAL = {"release": {"payload": "ocp", "image": IMAGE}, "installer": {"pull_secre
          "installer.install_config.capabilities.additionalEnabledCapabilities: "),
         ({"platform": "external", "external": {"platform_name": "x", "cloud_controller_manager": "External"}},
          "external.cloud_controller_manager: dev-scripts has External with the name oci alone"),
-        ({"topology": "compact", "installer": {"hosts_in": "install-config"}}, "installer.hosts_in: "),
+        ({"network": {"connection": "connected"}}, "network.connection: dev-scripts has AGENT_ISOLATED_NETWORK"),
+        ({"bonds": {"bond1": {"mode": "802.3ad", "nics": ["eth0", "eth1"]}}, "network": {"interface": "bond1"}}, "bonds: "),
+        ({"release": {"installer": {"git": "https://git.example.com/installer"}}}, "release.installer.git: dev-scripts builds"),
         ({"installer": {"ntp_sources": []}}, "installer.ntp_sources: "),
         ({"installer": {"image_digest_sources": []}}, "installer.image_digest_sources: "),
         ({"installer": {"pull_secret_file": "/x"}}, "installer.pull_secret_file: it needs a release image"),

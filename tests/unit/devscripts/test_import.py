@@ -41,6 +41,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         REAL + "ADDITIONAL_TRUST_BUNDLE=ca.pem",
         {"installer.install_config.additionalTrustBundle": "a bundle\n"},
     ),
+    "AGENT_BM_HOSTS_IN_INSTALL_CONFIG": (
+        COMPACT + "AGENT_BM_HOSTS_IN_INSTALL_CONFIG=true",
+        {"installer.hosts_in": "install-config"},
+    ),
     "AGENT_BOOT_SERVER_PORT": (COMPACT + "AGENT_BOOT_SERVER_PORT=8090", {"services.http.port": 8090}),
     "AGENT_E2E_TEST_BOOT_MODE": (
         COMPACT + "AGENT_E2E_TEST_BOOT_MODE=pxe\nLIBVIRT_FIRMWARE=uefi",
@@ -84,6 +88,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "BASE_DOMAIN": (COMPACT + "BASE_DOMAIN=example.com", {"base_domain": "example.com"}),
     "BMC_DRIVER": (COMPACT + "BMC_DRIVER=redfish-virtualmedia", {}),
+    "BOND_CONFIG": (
+        COMPACT + "BOND_CONFIG=active-backup",
+        {"bonds": {"bond0": {"mode": "active-backup", "nics": ["eth0", "eth1"]}}, "network.interface": "bond0"},
+    ),
     "CLUSTER_HOST_PREFIX": (
         COMPACT + "CLUSTER_SUBNET=10.200.0.0/16\nCLUSTER_HOST_PREFIX=24",
         {"installer.cluster_network.ipv4": [{"cidr": "10.200.0.0/16", "host_prefix": 24}]},
@@ -142,7 +150,12 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         {"installer.install_config.featureSet": "TechPreviewNoUpgrade"},
     ),
     "FIPS_MODE": (COMPACT + "FIPS_MODE=true", {"installer.fips": True}),
+    "INSTALLER_PROXY": (COMPACT + "INSTALLER_PROXY=true", {"network.connection": "proxied"}),
     "IP_STACK": ("IP_STACK=v4v6", {"stack": "dualstack"}),
+    "KNI_INSTALL_FROM_GIT": (
+        COMPACT + "KNI_INSTALL_FROM_GIT=true\nOPENSHIFT_INSTALL_PATH=/src/installer",
+        {"release.installer.git": "/src/installer"},
+    ),
     "LIBVIRT_FIRMWARE": (HA + "LIBVIRT_FIRMWARE=bios", {"master.firmware": "bios", "worker.firmware": "bios"}),
     "LOCAL_REGISTRY_PORT": (COMPACT + "LOCAL_REGISTRY_PORT=5001", {"services.registry.port": 5001}),
     "MASTER_DISK": (COMPACT + "MASTER_DISK=120", {"master.disk_gib": 120}),
@@ -159,6 +172,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "NUM_ARBITERS": ("IP_STACK=v4\nNUM_MASTERS=2\nNUM_ARBITERS=1\nNUM_WORKERS=0", {"topology": "tna"}),
     "NUM_MASTERS": ("IP_STACK=v4\nNUM_MASTERS=5\nNUM_WORKERS=0", {"topology": "5control"}),
     "NUM_WORKERS": ("AGENT_E2E_TEST_SCENARIO=TNA_IPV4\nNUM_WORKERS=3", {"topology": "tna", "worker.count": 3}),
+    "OPENSHIFT_INSTALL_PATH": (
+        COMPACT + "OPENSHIFT_INSTALL_PATH=~/installer\nKNI_INSTALL_FROM_GIT=1",
+        {"release.installer.git": "~/installer"},
+    ),
     "OPENSHIFT_RELEASE_IMAGE": (
         REAL,
         {"release": {"payload": "ocp", "image": IMAGE}, "hypervisor.egress": True,
@@ -260,13 +277,13 @@ CI = {
     "AGENT_E2E_TEST_BOOT_MODE=DISKIMAGE": "is 'DISKIMAGE': the appliance's disk image cannot be built or booted",
     "AGENT_E2E_TEST_BOOT_MODE=ISO_NO_REGISTRY": "is 'ISO_NO_REGISTRY': the ISO without a registry (OVE) cannot",
     "AGENT_E2E_TEST_BOOT_MODE=ISCSI": "is 'ISCSI': no boot mode is iSCSI",
-    "INSTALLER_PROXY=true": "INSTALLER_PROXY is 'true': there is no proxy in the lab",
-    "INSTALLER_PROXY=false": "there is no proxy in the lab (any text turns it on, `false` too)",
+    "ENABLE_LLDP_TOR=false": "there is no LLDP neighbor (any text turns it on, `false` too)",
+    "KNI_INSTALL_FROM_GIT=true": "KNI_INSTALL_FROM_GIT is 'true': name the checkout of the installer in OPENSHIFT_INSTALL_PATH",
     "NUM_EXTRA_WORKERS=2": "NUM_EXTRA_WORKERS is '2': machines that are added later are not planned",
     "AGENT_ISO_BUILDER_IMAGE=quay.io/x": "the ISO without a registry (OVE) cannot be built",
     "APPLIANCE_IMAGE=quay.io/x": "no boot mode runs the appliance",
     "AGENT_USE_APPLIANCE_MODEL=true": "no boot mode runs the appliance",
-    "BOND_CONFIG=active-backup": "two interfaces of a node cannot be in one network, which a bond needs",
+    "BOND_CONFIG=balance-rr": "is 'balance-rr': the lab's switch has no link aggregation for it; there are active-backup, ",
     "NODES_PLATFORM=baremetal": "agentlab makes the machines itself",
     "BMC_DRIVER=ipmi": "BMCs support Redfish only; there are redfish and redfish-virtualmedia",
 }
@@ -310,7 +327,7 @@ JOBS: dict[str, tuple[str, set[str]]] = {
     "bad-dns": ("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_TEST_CASES=bad_dns", {"AGENT_TEST_CASES"}),
     "appliance-dualstack": (
         "AGENT_E2E_TEST_SCENARIO=SNO_IPV4V6_DHCP\nAGENT_E2E_TEST_BOOT_MODE=DISKIMAGE\nNETWORK_TYPE=OVNKubernetes\nINSTALLER_PROXY=true",
-        {"AGENT_E2E_TEST_BOOT_MODE", "INSTALLER_PROXY"},
+        {"AGENT_E2E_TEST_BOOT_MODE"},
     ),
     "sno-ipv4-iso-no-registry": (
         "AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_E2E_TEST_BOOT_MODE=ISO_NO_REGISTRY\nAGENT_PLATFORM_TYPE=none",
@@ -427,7 +444,7 @@ def test_later_configurations_win() -> None:
 
 def test_everything_that_is_wrong_at_once() -> None:
     with pytest.raises(importer.ConfigError) as caught:
-        read("AGENT_E2E_TEST_SCENARIO=HA_IPV4\nBOND_CONFIG=802.3ad\nMASTER_VCPU=x\nBASE_DOMAIN=A_B")
+        read("AGENT_E2E_TEST_SCENARIO=HA_IPV4\nBOND_CONFIG=balance-rr\nMASTER_VCPU=x\nBASE_DOMAIN=A_B")
     assert [line.split(":")[1] for line in str(caught.value).splitlines()] == ["2", "3", "4"]
     with pytest.raises(shell.ShellError) as shown:
         importer.read([("a", "x y"), ("b", "A=$(id)")], {})
@@ -435,9 +452,9 @@ def test_everything_that_is_wrong_at_once() -> None:
 
 
 def test_partial() -> None:
-    found = read(COMPACT + "BOND_CONFIG=802.3ad\nMASTER_MEMORY=20000", partial=True)
+    found = read(COMPACT + "BOND_CONFIG=balance-rr\nMASTER_MEMORY=20000", partial=True)
     assert found.raw["master"] == {"memory_mib": 20000}
-    assert "# Refused: config.sh:2: BOND_CONFIG is '802.3ad': two interfaces" in found.profile_text()
+    assert "# Refused: config.sh:2: BOND_CONFIG is 'balance-rr': the lab's switch" in found.profile_text()
     assert profile.parse(found.profile_text(), "p").raw == found.raw
 
 
