@@ -334,6 +334,21 @@ options:
           - The largest packet that the switch port passes, in bytes.
           - From 576 to 9216.
         type: int
+      milliseconds:
+        description:
+          - By how long each packet is late, in either direction.
+          - From 1 to 60000.
+        type: int
+      percent:
+        description:
+          - How many of a hundred packets are lost, in either direction.
+          - From 1 to 100.
+        type: int
+      kbits:
+        description:
+          - The rate of either direction, in kilobits per second.
+          - From 8 to 10000000.
+        type: int
       service:
         description:
           - The service of the lab that ends.

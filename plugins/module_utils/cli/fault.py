@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from .. import signals
 from ..errors import LabError
-from ..plan.faults import KINDS, SERVICES, Fault, ProfileFault, complete
+from ..plan.faults import KINDS, ON_BRIDGE, SERVICES, Fault, ProfileFault, complete
 from ..plan.shapes import mismatches
 from ..sandbox import faults
 from ..vocabulary import Exit
@@ -35,8 +35,11 @@ def main(argv: list[str]) -> int:
         "target", nargs="?", metavar="TARGET", help="a node, such as master-0; a service of the lab; or a component"
     )
     parser.add_argument("kind", nargs="?", metavar="KIND", help=f"one of {', '.join(NOW)} (docs/faults.md)")
-    parser.add_argument("--nic", metavar="NIC", help="of link_down and mtu: the network card (default: eth0)")
+    parser.add_argument("--nic", metavar="NIC", help="the network card, where the kind has one (default: eth0)")
     parser.add_argument("--mtu", type=int, metavar="BYTES", help="of mtu: the largest packet")
+    parser.add_argument("--milliseconds", type=int, metavar="N", help="of delay: how late each packet is, each way")
+    parser.add_argument("--percent", type=int, metavar="N", help="of loss: packets of a hundred, each way")
+    parser.add_argument("--kbits", type=int, metavar="N", help="of rate: kilobits per second, each way")
     parser.add_argument("--peer", metavar="NODE", help="of arp_one_way: the node whose replies are dropped")
     end = parser.add_mutually_exclusive_group()
     end.add_argument("--undo", action="store_true", help="undo the fault")
@@ -82,7 +85,8 @@ def _fault(cluster: Cluster, args: argparse.Namespace) -> Fault:
             right = "is part of a plan: put it under `faults` in the profile, and deploy that"
         raise LabError(f"KIND {args.kind!r}: {right}")
     subject = kind.required[0]
-    given: dict[str, Any] = {"nic": args.nic, "mtu": args.mtu, "peer": args.peer, "seconds": args.seconds}
+    names = ("nic", "mtu", "milliseconds", "percent", "kbits", "peer", "seconds")
+    given: dict[str, Any] = {name: getattr(args, name) for name in names}
     fault: dict[str, Any] = {"kind": args.kind, subject: args.target}
     fault |= {name: value for name, value in given.items() if value is not None}
     if subject == "node":
@@ -97,8 +101,11 @@ def _fault(cluster: Cluster, args: argparse.Namespace) -> Fault:
         whole["peer"] = cluster.node(whole["peer"])["name"]
         if whole["peer"] == whole["node"]:
             raise LabError(f"--peer {args.peer}: must differ from TARGET")
+    if args.kind in ON_BRIDGE:
         if cluster.plan["hypervisor"]["kind"] != "sandbox":
-            raise LabError(f"{args.kind}: needs a sandbox; elsewhere it would change the host's own rules")
+            raise LabError(f"{args.kind}: needs a sandbox; elsewhere it would change the host's own rules and bridges")
+        if cluster.node(whole["node"]).get("links"):
+            raise LabError(f"{args.kind}: acts at the bridge, and {whole['node']} has bonds or VLANs")
     nics = [nic["name"] for nic in cluster.node(whole["node"])["nics"]] if "nic" in whole else []
     if "nic" in whole and whole["nic"] not in nics:
         raise LabError(f"--nic {whole['nic']}: must be one of {', '.join(nics)}")

@@ -15,7 +15,7 @@ from ..releases import LATEST, RELEASES, ReleaseProfile
 from ..vocabulary import WITH_VIPS
 from . import link_checks, links, network_checks, tests
 from .build import PROXY_PORT, node_names, platform_of
-from .faults import KINDS
+from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
 from .names import mac_address
 from .options import Profile
@@ -287,11 +287,11 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
         if fault["kind"] == "fence_fails" and not TOPOLOGIES[profile["topology"]].fencing:
             fencing = ", ".join(name for name, row in TOPOLOGIES.items() if row.fencing)
             yield (*path, "kind"), fault["kind"], f"requires a topology with fencing: {fencing}"
-        if fault["kind"] == "arp_one_way" and profile["hypervisor"]["kind"] != "sandbox":
+        if fault["kind"] in ON_BRIDGE and profile["hypervisor"]["kind"] != "sandbox":
             yield (
                 (*path, "kind"),
                 fault["kind"],
-                "requires `hypervisor: {kind: sandbox}`: elsewhere it would change the host's own rules",
+                "requires `hypervisor: {kind: sandbox}`: elsewhere it would change the host's own rules and bridges",
             )
         if fault["kind"] == "expired_token" and (installer["binary"] or installer["git"]):
             yield (

@@ -21,6 +21,9 @@ EXTRA: Role = "extra"
 FAILS = "fails"
 """As an override of a component: each of its programs exits with an error at once."""
 
+ON_BRIDGE = ("arp_one_way", "delay", "loss", "rate")
+"""The kinds that take effect at a bridge of the sandbox."""
+
 _COMPONENTS = (
     Component.API_SERVER, Component.ORCHESTRATOR, Component.CSR_APPROVER, Component.MACHINE_CONFIG_OPERATOR, Component.HYPERKUBE,
     Component.CLUSTER_ETCD_OPERATOR,
@@ -48,6 +51,12 @@ class Fault(_Kind, total=False):
     """The machine whose host name it has."""
     mtu: Annotated[int, Range(576, 9216)]
     """The largest packet that the switch port passes, in bytes."""
+    milliseconds: Annotated[int, Range(1, 60000)]
+    """By how long each packet is late, in either direction."""
+    percent: Annotated[int, Range(1, 100)]
+    """How many of a hundred packets are lost, in either direction."""
+    kbits: Annotated[int, Range(8, 10**7)]
+    """The rate of either direction, in kilobits per second."""
     service: Annotated[str, OneOf(SERVICES)]
     """The service of the lab that ends."""
     component: Name
@@ -98,6 +107,24 @@ KINDS: dict[str, Kind] = {
         "validation mtu-valid",
         ("node", "nic", "mtu"),
         ("node", "mtu"),
+    ),
+    "delay": Kind(
+        "packets of a network card are late, in both directions",
+        "everything is slow; validation sufficient-network-latency-requirement-for-role",
+        ("node", "nic", "milliseconds"),
+        ("node", "milliseconds"),
+    ),
+    "loss": Kind(
+        "packets of a network card are lost at random, in both directions",
+        "validation sufficient-packet-loss-requirement-for-role",
+        ("node", "nic", "percent"),
+        ("node", "percent"),
+    ),
+    "rate": Kind(
+        "a network card sends and receives at a limited rate",
+        "downloads are slow; a wait without progress where they time out",
+        ("node", "nic", "kbits"),
+        ("node", "kbits"),
     ),
     "arp_one_way": Kind(
         "the node does not receive `peer`'s ARP and neighbour discovery replies",

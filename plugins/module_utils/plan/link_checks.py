@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..addresses import family as family_of
+from .faults import ON_BRIDGE
 from .fields import Family
 from .links import boot_mode, carried, nics, switched
 from .options import Profile
@@ -42,8 +43,8 @@ def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
             "must be redfish, cdrom or manual",
         )
     for index, fault in enumerate(profile["faults"]):
-        if fault["kind"] == "arp_one_way":
-            yield ("faults", index, "kind"), fault["kind"], f"requires NICs without {what}: it filters in the bridge"
+        if fault["kind"] in ON_BRIDGE:
+            yield ("faults", index, "kind"), fault["kind"], f"requires NICs without {what}: it acts at the bridge"
 
 
 def check_routes(profile: Profile, cluster: str) -> Iterator[Finding]:

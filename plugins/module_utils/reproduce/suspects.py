@@ -42,6 +42,7 @@ _TABLE = (
     _Row(r"host time is behind service(?: at least for (?P<minutes>[\d.]+) minutes)?", (_NTP, {"kind": "clock", "node": "{host}", "offset": "-minutes"})),
     _Row(r"couldn't synchronize with any NTP server", (_NTP,)),
     _Row(r"MTU is broken", ({"kind": "mtu", "node": "{host}", "mtu": 1500, "when": Status.INSUFFICIENT},)),
+    _Row(r"A total packet loss above", ({"kind": "loss", "node": "{host}", "percent": 45, "when": Status.INSUFFICIENT},)),
     _Row(r"DNS wildcard configuration was detected", ({"kind": "dns_wildcard"},)),
     _Row(r"Hostname \S+ is not unique", ({"kind": "duplicate_hostname", "node": "{host}", "of": "{peer}"},)),
     _Row(r"No connectivity to the majority of hosts", ({"kind": "arp_one_way", "node": "{host}", "peer": "{peer}"},)),

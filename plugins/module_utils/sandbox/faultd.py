@@ -1,7 +1,7 @@
 """Injects a plan's faults at their triggers: a separate program that needs libvirt's virsh, `python3 faultd.py CONFIG`.
 
 CONFIG is JSON: `{"faults": [{"kind", "when", "seconds", ...}], "nodes": {NAME: {"domain", "nics": {NAME: MAC}}}, "api": {"url",
-"headers"}, "processes": directory of the lab's process files, "registry": storage directory, "state": file}`. A trigger is `boot`
+"headers"}, "processes": directory of the lab's process files, "registry": storage directory, "relay": the program `relay`, "state": file}`. A trigger is `boot`
 (at once, or as soon as the machine runs), a status of the node (without a node: of any host, or of the cluster), or a stage
 that it has reached. Failed attempts are retried. `state` records injected faults, so that each happens once.
 """
@@ -87,6 +87,18 @@ class Lab:
 
     def mtu_back(self, fault: Fault, before: int) -> None:
         run("ip", "link", "set", "dev", self.device(fault), "mtu", str(before))
+
+    def line(self, fault: Fault, field: str, value: int) -> str:
+        """Make the line of a network card worse, in addition to what it is; see `relay`. Return the card's device."""
+        device = self.device(fault)
+        run(sys.executable, "-I", self.config["relay"], "set", self.directory(), device, field, str(value))
+        return device
+
+    def line_back(self, field: str, device: str) -> None:
+        run(sys.executable, "-I", self.config["relay"], "unset", self.directory(), device, field)
+
+    def directory(self) -> str:
+        return str(Path(self.config["relay"]).parent)
 
     def arp_one_way(self, fault: Fault) -> str:
         between = f"ether saddr {self.mac(fault['peer'])} ether daddr {self.mac(fault['node'])}"
@@ -201,6 +213,16 @@ def kinds(lab: Lab) -> dict[str, Kind]:
         "pause": Kind(lab.pause, lab.resume),
         "link_down": Kind(lab.link_down, lab.link_up),
         "mtu": Kind(lab.mtu, lab.mtu_back),
+        "delay": Kind(
+            lambda fault: lab.line(fault, "delay", fault["milliseconds"]),
+            lambda __, device: lab.line_back("delay", device),
+        ),
+        "loss": Kind(
+            lambda fault: lab.line(fault, "loss", fault["percent"]), lambda __, device: lab.line_back("loss", device)
+        ),
+        "rate": Kind(
+            lambda fault: lab.line(fault, "rate", fault["kbits"]), lambda __, device: lab.line_back("rate", device)
+        ),
         "arp_one_way": Kind(lab.arp_one_way, lab.arp_both_ways),
         "eject": Kind(lab.eject, lab.insert),
         "disk_lost": Kind(lab.disk_lost),

@@ -22,7 +22,7 @@ from ..plan import names
 from ..plan.faults import Fault, of_lab
 from ..plan.model import Plan
 from ..state import write_atomic
-from . import faultd, processes
+from . import faultd, processes, relay
 
 NAME = "faults"
 NOW = "now.json"
@@ -47,6 +47,7 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
     }
     files = {
         base / "faultd.py": (inspect.getsource(faultd), 0o644),
+        base / "relay.py": (inspect.getsource(relay), 0o644),
         base / "config.json": (json.dumps(config, indent=1) + "\n", 0o600),
     }
     running = processes.find(directory, NAME)
@@ -60,7 +61,7 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
             write_atomic(path, text, mode)
         if new:
             state.unlink(missing_ok=True)
-        argv = [sys.executable, "-I", *(str(path) for path in files)]
+        argv = [sys.executable, "-I", str(base / "faultd.py"), str(base / "config.json")]
         processes.launch(directory, processes.Program(NAME, argv, log(plan), {}, tuple(files)))
     return [
         {
@@ -93,6 +94,7 @@ def _config(plan: Plan) -> dict[str, Any]:
         },
         "processes": names.process_dir(plan["hypervisor"]["state_dir"]),
         "registry": plan["services"]["registry"]["storage"],
+        "relay": str(_directory(plan) / "relay.py"),
     }
 
 
@@ -129,6 +131,7 @@ def inject(plan: Plan, fault: Fault) -> None:
     with _locked(plan) as found:
         if any(_same(entry["fault"], fault) for entry in found):
             raise LabError(f"{title(fault)}: was injected before; undo it first (--undo)")
+        write_atomic(_directory(plan) / "relay.py", inspect.getsource(relay), 0o644)
         note = _attempt(fault, lambda: faultd.kinds(faultd.Lab(_config(plan)))[fault["kind"]].begin(dict(fault)))
         found.append(Active(fault=fault, at=time.time(), note=note))
 

@@ -56,6 +56,10 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         ("{kind: boot_order, node: master-1, when: boot}", "faults.0.when: unknown field"),
         ("{kind: service_down, service: registri}", "faults.0.service is 'registri': did you mean registry?"),
         ("{kind: mtu, node: master-1, nic: eth3, mtu: 1400}", "faults.0.nic is 'eth3': did you mean eth0?"),
+        ("{kind: delay, node: master-1}", "faults.0.milliseconds: is missing: must be an integer from 1 to 60000"),
+        ("{kind: loss, node: master-1, percent: 0}", "faults.0.percent is 0: must be from 1 to 100"),
+        ("{kind: rate, node: master-1, kbits: 1, nic: eth0}", "faults.0.kbits is 1: must be from 8 to 10000000"),
+        ("{kind: rate, node: master-1, kbits: 100, peer: master-0}", "faults.0.peer: unknown field"),
         ("{kind: arp_one_way, node: master-1, peer: master-1}", "faults.0.node is 'master-1': must differ"),
         ("{kind: wrong_token, node: master-0}", "faults.0.node is 'master-0': is the rendezvous host"),
         ("{kind: extra_host}, {kind: extra_host}", "faults.1.kind is 'extra_host': is a duplicate"),
@@ -76,6 +80,14 @@ def test_what_is_wrong_is_reported(tmp_path: Path, text: str, told: str) -> None
         (
             "hypervisor: {kind: local}\nfaults: [{kind: arp_one_way, node: master-0, peer: master-1}]",
             "requires `hypervisor: {kind: sandbox}`",
+        ),
+        (
+            "hypervisor: {kind: local}\nfaults: [{kind: loss, node: master-0, percent: 10}]",
+            "requires `hypervisor: {kind: sandbox}`",
+        ),
+        (
+            "network: {vlan: 7}\nfaults: [{kind: delay, node: master-0, milliseconds: 10}]",
+            "requires NICs without VLANs",
         ),
     ],
 )

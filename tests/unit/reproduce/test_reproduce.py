@@ -109,6 +109,9 @@ FAULTS = {
     "host master-0 fails to prepare for the installation, repeatedly: Failed to fetch container images needed for the installation": [
         {"kind": "image_missing", "component": "agent-installer-orchestrator", "when": "ready"}
     ],
+    "host master-1 fails a validation: A total packet loss above the tolerated threshold of 50.00% was encountered": [
+        {"kind": "loss", "node": "master-1", "percent": 45, "when": "insufficient"}
+    ],
     "host master-0 fails a validation: DNS wildcard configuration was detected for domain *.ci1.test": [{"kind": "dns_wildcard"}],
     "the assisted service at 192.168.111.20:8090 refuses this run's token: 401: it has expired": [{"kind": "expired_token"}],
     "host master-2 is refused by the assisted service: HTTP 401": [{"kind": "wrong_token", "node": "master-2"}],
