@@ -1,4 +1,4 @@
-"""`agentlab plan [PROFILE] [--cluster C] [-o json|yaml | --format table|yaml|svg|profile|schema|plan-schema]`."""
+"""`agentlab plan [PROFILE] [--cluster C] [-o json|yaml | --format table|yaml|svg|html|profile|schema|plan-schema]`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def main(argv: list[str]) -> int:
     add_output(shape)
     shape.add_argument(
         "--format",
-        choices=("table", "yaml", "svg", "profile", "schema", "plan-schema"),
+        choices=("table", "yaml", "svg", "html", "profile", "schema", "plan-schema"),
         default="table",
-        help="the plan as tables, YAML or a drawing; the profile with every default; the JSON schema of profiles, of plans",
+        help="the plan as tables, YAML, a drawing, or a page with both; the profile with every default; the JSON schema of profiles, of plans",
     )
     parser.add_argument(
         "--write", action="store_true", help="write profile.yaml, plan.yaml and inventory.yml to the run directory"
@@ -65,6 +65,11 @@ def main(argv: list[str]) -> int:
         from ..plan.drawing import svg
 
         sys.stdout.write(svg(plan))
+        return Exit.OK
+    if args.format == "html":
+        from ..plan.webpage import page
+
+        sys.stdout.write(page(plan))
         return Exit.OK
     from ..plan.render import WIDE, table
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from ..vocabulary import WITH_VIPS
-from .faults import Fault
-from .machines import Network, Node, interfaces
+from .faults import KINDS, Fault
+from .machines import Link, Network, Nic, Node, interfaces
 from .model import Plan
 from .topologies import TOPOLOGIES
 
@@ -34,8 +34,9 @@ text { font: 12px "Red Hat Text", "DejaVu Sans", "Helvetica Neue", Arial, sans-s
 .fault { fill: #9b2226; font-weight: bold; }
 .page { fill: #f5f7fa; }
 .card { fill: #ffffff; stroke: #cbd2d9; }
+.tag { font-size: 10px; font-weight: bold; } .cut { stroke: #9b2226; stroke-width: 3; }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e4e7eb; } .sub, .dim { fill: #9aa5b1; } .head, .role { fill: #ffffff; } .fault { fill: #ff9b9b; }
+  text { fill: #e4e7eb; } .sub, .dim { fill: #9aa5b1; } .head, .role { fill: #ffffff; } .fault { fill: #ff9b9b; } .cut { stroke: #ff9b9b; }
   .page { fill: #12181f; } .card { fill: #1f2933; stroke: #52606d; }
 }
 """
@@ -54,8 +55,8 @@ _MONO = 0.61
 _WIDTHS = {
     name: [int(value) / 100 for value in text.split()] for name, text in (("regular", _REGULAR), ("bold", _BOLD))
 }
-_SIZES = {"title": 20.0, "head": 14.0, "role": 11.0, "mono": 11.0, "tiny": 9.0}
-_HEAVY = {"title", "head", "label", "fault"}
+_SIZES = {"title": 20.0, "head": 14.0, "role": 11.0, "mono": 11.0, "tag": 10.0, "tiny": 9.0}
+_HEAVY = {"title", "head", "label", "fault", "tag"}
 
 
 class Line(NamedTuple):
@@ -268,9 +269,10 @@ def _row(
     for column, number in enumerate(which):
         node, ((name, role), lines) = plan["nodes"][number], cards[number]
         x = left + column * (card + _GAP)
-        for position, nic in enumerate(one for one in interfaces(node) if one["addresses"]):
-            network, at = names.index(str(nic["network"])), x + 24 + position * 18
-            drawing.link(at, bars + network * _BAR_STEP + _BAR, at, y, _colour(network))
+        at = x + 24
+        for nic in (one for one in interfaces(node) if one["addresses"]):
+            network = names.index(str(nic["network"]))
+            at = _cable(drawing, plan, node, nic, at, bars + network * _BAR_STEP + _BAR, y, _colour(network))
         end = ends.get(node["name"])
         drawing.box(x, y, card, height, **{"class": "card"})
         if end:
@@ -284,6 +286,62 @@ def _row(
         drawing.text(x + card - _PAD, y + 20, role, text_anchor="end")
         drawing.lines(x + _PAD, y + 50, lines)
     return y + height + _GAP + 8
+
+
+def _cable(
+    drawing: _Drawing, plan: Plan, node: Node, nic: Nic | Link, x: float, top: float, bottom: float, colour: str
+) -> float:
+    """Draw how an interface is attached to its network, and what is wrong with its cables; return where the next one begins.
+
+    A bond has two lines with a ring around them, a VLAN has its id next to the line. A cross is a cable with a fault.
+    """
+    bond, vlan = _bond(node, nic), nic.get("vlan")
+    for side in (-3, 3) if bond else (0,):
+        drawing.link(x + side, top, x + side, bottom, colour)
+    if bond:
+        drawing.add(
+            "ellipse", cx=f"{x:g}", cy=f"{bottom - 7:g}", rx="8", ry="3", fill="none", stroke=colour, stroke_width=2
+        )
+    label = Line(f"VLAN {vlan['id']}" if vlan else "", "tag")
+    if vlan:
+        drawing.text(x + 10, bottom - 16, label)
+    found = [
+        _fault(fault) for fault in plan["faults"] if fault.get("node") == node["name"] and _on_cable(fault, node, nic)
+    ]
+    if found:
+        arms = "".join(
+            f'<line class="cut" x1="{x - 5:g}" y1="{bottom - 20 + 5 * sign:g}" x2="{x + 5:g}" y2="{bottom - 20 - 5 * sign:g}"/>'
+            for sign in (-1, 1)
+        )
+        drawing.add("g", f"<title>{escape('; '.join(found))}</title>{arms}")
+    return x + 26 + (label.width if vlan else 0)
+
+
+def _bond(node: Node, nic: Nic | Link) -> Link | None:
+    """Return the bond that an interface is, or that its VLAN is on."""
+    vlan = nic.get("vlan")
+    name = vlan["parent"] if vlan else nic["name"]
+    return next((link for link in node.get("links") or [] if link["name"] == name and link["bond"]), None)
+
+
+def _on_cable(fault: Fault, node: Node, nic: Nic | Link) -> bool:
+    """Return whether a fault of the node is one of the cables of an interface: of its NIC, or of one in its bond."""
+    if "nic" not in KINDS[fault["kind"]].fields and "peer" not in KINDS[fault["kind"]].fields:
+        return False
+    bond, vlan = _bond(node, nic), nic.get("vlan")
+    cables = bond["bond"]["nics"] if bond and bond["bond"] else [vlan["parent"] if vlan else nic["name"]]
+    return (fault.get("nic") or node["nics"][0]["name"]) in cables
+
+
+def _kind(node: Node, nic: Nic | Link) -> str:
+    """Return what an interface is besides a NIC by itself: a bond with its mode, a VLAN, or a NIC in a bond."""
+    bond, vlan = nic.get("bond"), nic.get("vlan")
+    if bond:
+        return f"  {bond['mode']}: {', '.join(bond['nics'])}"
+    if vlan:
+        return f"  VLAN {vlan['id']} on {vlan['parent']}"
+    inside = (link["name"] for link in node.get("links") or [] if link["bond"] and nic["name"] in link["bond"]["nics"])
+    return "".join(f"  in {name}" for name in inside)
 
 
 def _end_line(ends: Mapping[str, End], node: Node) -> list[Line]:
@@ -306,9 +364,11 @@ def _node_lines(node: Node, plan: Plan) -> list[Line]:
     ]
     for nic in interfaces(node):
         lines.append(Line(f"{nic['name']}  {nic['mac']}", "mono"))
+        lines += [Line(f"    {kind}", "mono") for kind in [_kind(node, nic)] if kind]
         lines += [Line(f"      {address['ip']}/{address['prefix']}", "mono") for address in nic["addresses"]]
     bmc = node["bmc"]["address"]
-    lines.append(Line(f"BMC {bmc.split('://', 1)[-1].split('/', 1)[0]}", "dim"))
+    fences = node["role"] == "master" and TOPOLOGIES[plan["cluster"]["topology"]].fencing
+    lines.append(Line(f"BMC {bmc.split('://', 1)[-1].split('/', 1)[0]}{' · fencing' * fences}", "dim"))
     lines.append(Line(bmc.rsplit("/", 1)[-1], "mono tiny"))
     return [*lines, *(Line(_fault(fault), "fault") for fault in plan["faults"] if fault.get("node") == node["name"])]
 

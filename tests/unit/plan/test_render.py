@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, drawing, profile, render
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, drawing, profile, render, webpage
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
@@ -135,3 +135,59 @@ def test_the_table_names_what_matters() -> None:
     ):
         assert wanted in table
     assert max(len(line) for line in table.splitlines()) <= 120
+
+
+def _plan(raw: dict[str, Any]) -> Any:
+    return build.build(profile.complete(raw), "ostest")
+
+
+BONDED: dict[str, Any] = {
+    "topology": "sno",
+    "addressing": "static",
+    "bonds": {"bond0": {"mode": "802.3ad", "nics": ["eth0", "eth1"]}},
+    "network": {"interface": "bond0", "vlan": 100},
+    "extra_networks": [{"name": "backup0", "ipv4": "192.168.222.0/24"}],
+}
+
+
+def test_the_drawing_shows_bonds_vlans_and_segments() -> None:
+    root = ElementTree.fromstring(drawing.svg(_plan(BONDED)))
+    texts = [element.text or "" for element in root.iter(f"{SVG}text")]
+    assert {"VLAN 100", "      802.3ad: eth0, eth1", "      VLAN 100 on bond0", "      in bond0"} <= set(texts)
+    assert len(list(root.iter(f"{SVG}ellipse"))) == 1  # the ring around the two cables of the bond
+    assert [text.split(" ")[0] for text in texts if "MTU" in text] == ["ostestbm", "backup0"]
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        ([], []),
+        ([{"kind": "link_down", "node": "master-0", "nic": "eth1"}], ["fault: link_down (when boot, nic eth1)"]),
+        ([{"kind": "power_off", "node": "master-0"}, {"kind": "service_down", "service": "ntp"}], []),
+        ([{"kind": "link_down", "node": "master-0", "nic": "eth2"}, {"kind": "link_down", "node": "master-0"}],
+         ["fault: link_down (when boot, nic eth0)", "fault: link_down (when boot, nic eth2)"]),
+    ],
+)  # fmt: skip
+def test_faults_of_cables_are_on_the_cables(faults: list[dict[str, Any]], said: list[str]) -> None:
+    root = ElementTree.fromstring(drawing.svg(_plan({**BONDED, "faults": faults})))
+    marks = [group for group in root.iter(f"{SVG}g") if len(group.findall(f"{SVG}line[@class='cut']")) == 2]
+    assert sorted(mark.findtext(f"{SVG}title") or "" for mark in marks) == said
+
+
+def test_fencing_is_drawn_at_the_bmcs() -> None:
+    texts = [text for text in drawing.svg(_plan({"topology": "tnf"})).split("\n") if " · fencing<" in text]
+    assert len(texts) == 2
+    assert " · fencing<" not in drawing.svg(_plan({"topology": "compact"}))
+
+
+def test_the_page_of_a_plan() -> None:
+    plan = _plan({**BONDED, "faults": [{"kind": "link_down", "node": "master-0", "nic": "eth1"}]})
+    text = webpage.page(plan)
+    tree = ElementTree.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
+    assert tree.tag == f"{SVG}svg"
+    for wanted in ("Networks", "Machines", "Interfaces", "Faults", "bond 802.3ad of eth0, eth1", "VLAN 100 on bond0",
+                   plan["nodes"][0]["bmc"]["address"], "192.168.222.0/24"):  # fmt: skip
+        assert f">{wanted}</" in text, wanted
+    assert "<script" not in text and "http://www.w3.org" in text
+    plan["cluster"]["domain"] = "<b>x</b>"
+    assert "<b>x" not in webpage.page(plan)
