@@ -195,18 +195,20 @@ def override(content: bytes, text: str) -> bytes:
 
 
 def day2_ignition(cluster: Cluster, host: Host, networks: str) -> bytes:
-    """Config of a host that joins an existing cluster: what its API serves, or a pointer to it, with the host's name.
+    """Config of a host that joins an existing cluster: a pointer to what its API serves, with the host's name.
 
     host: with `requested_hostname`, the name that it has. networks: the static network configs of its infra-env, as JSON.
+    The cluster's `ignition_endpoint` has the URL and its CA; without one, the pool's config is fetched without TLS.
     """
-    connectivity = load_json(host.get("api_vip_connectivity") or "{}", name="api_vip_connectivity")
-    try:
-        config = load_json(connectivity.get("ignition", ""), name="ignition")
-        config["ignition"]["version"]
-    except (ValueError, KeyError, TypeError):
-        name = str(cluster.get("api_vip_dns_name", ""))
-        url = f"http://{in_url(name)}:{Port.MACHINE_CONFIG_INSECURE}/config/worker"
-        config = {"ignition": {"version": VERSION, "config": {"merge": [{"source": url}]}}}
+    endpoint, pool = cluster.get("ignition_endpoint") or {}, host.get("machine_config_pool_name") or "worker"
+    name = str(cluster.get("api_vip_dns_name", ""))
+    url = endpoint.get("url") or f"http://{in_url(name)}:{Port.MACHINE_CONFIG_INSECURE}/config/{pool}"
+    ignition: dict[str, Any] = {"version": VERSION, "config": {"merge": [{"source": url}]}}
+    if authority := endpoint.get("ca_certificate"):
+        ignition["security"] = {
+            "tls": {"certificateAuthorities": [{"source": f"data:text/plain;base64,{authority}"}]}
+        }  # fmt: skip
+    config: dict[str, Any] = {"ignition": ignition}
     return _json(host_config(config, host, load_json(networks, name="static_network_config")))
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
-from ...plugins.module_utils.ignition.resources import VERSION, data_file
+from ...plugins.module_utils.ignition.resources import VERSION, data_file, data_url
 from ...plugins.module_utils.vocabulary import WITH_VIPS, Component, Port
 from . import fencing, machine_config_daemon, seed
 from .certificates import Certificates
@@ -33,6 +33,9 @@ ACCOUNT_TOKEN = "/etc/kubernetes/controller-token"
 PULL_SECRET = "/var/lib/kubelet/config.json"
 LIVE_PULL_SECRET = "/root/.docker/config.json"
 ROLES = ("master", "worker", "arbiter")
+ANCHORS = machine_config_daemon.ANCHORS
+#: Fields of a Proxy, and those of the service's cluster that have their values.
+_PROXIES = {"httpProxy": "http_proxy", "httpsProxy": "https_proxy", "noProxy": "no_proxy"}
 
 _CONTAINER = (
     "/usr/bin/podman run --name {name} --replace --rm --privileged --net=host --pid=host --uts=host "
@@ -129,6 +132,7 @@ def render(
         },
     }
     bootstrapper, controller = tokens
+    settings_file = _file("/etc/agentlab/settings.json", json.dumps(dict(settings)), 0o644)
     common = [
         _file("/etc/kubernetes/cluster.json", json.dumps(facts, indent=1), 0o644),
         _file(CA_BUNDLE, pki.bundle, 0o644),
@@ -151,18 +155,23 @@ def render(
         ]
     node = [
         *common,
+        settings_file,
         _file(PULL_SECRET, cluster.get("pull_secret") or "{}", 0o600),
         *(_file(path, text, 0o644) for path, text in trust.items()),
     ]
+    ssh = _login(cluster)
     rendered = {
         role: merge(
-            _config(node + (control_plane if role != "worker" else []), _units(facts, role)),
+            _config(
+                [*node, _pointer(facts, role, pki), *(control_plane if role != "worker" else [])], _units(facts, role)
+            ),
+            ssh,
             *(mc["spec"].get("config", {}) for mc in _machine_configs(extra, role)),
         )
         for role in ROLES
         if role in ("master", "worker") or any(h["role"] == role for h in facts["hosts"])
     }
-    disks = {role: _disk_config(facts, role, cluster, settings, pki) for role in ROLES}
+    disks = {role: _disk_config(facts, role, ssh, settings_file, pki) for role in ROLES}
     hash_file = tls_dir / "kubeadmin-password.hash"
     first = (
         seed.objects(
@@ -176,7 +185,10 @@ def render(
             router_ca=pki.router_ca,
             root_ca=pki.root.pair.certificate,
             registries=trust.get("/etc/containers/registries.conf", ""),
-            pointer=disks["worker"],
+            trust_bundle="".join(text for path, text in trust.items() if path.startswith(ANCHORS)),
+            proxy={name: str(cluster.get(field) or "") for name, field in _PROXIES.items()},
+            pointer=_user_data(facts, pki),
+            ssh=ssh,
             fenced=fenced,
         )
         + extra
@@ -185,7 +197,7 @@ def render(
         [
             *common,
             *control_plane,
-            _file("/etc/agentlab/settings.json", json.dumps(dict(settings)), 0o644),
+            settings_file,
             _file(LIVE_PULL_SECRET, cluster.get("pull_secret") or "{}", 0o600),
             _file(f"{BOOTSTRAP}/manifests.json", json.dumps(first), 0o600, compress=True),
             _file(
@@ -246,23 +258,37 @@ def kubeconfig(facts: ClusterFacts, server: str, bundle: str, *, token: str) -> 
     )
 
 
-def _disk_config(
-    facts: ClusterFacts, role: str, cluster: Mapping[str, Any], settings: Mapping[str, str], pki: Certificates
-) -> Config:
-    pointer = {
-        "url": f"https://api-int.{facts['domain']}:{Port.MACHINE_CONFIG}/config/{role}",
-        "ca": pki.root.pair.certificate,
-    }
-    files = [
-        _file("/etc/kubernetes/machine-config.json", json.dumps(pointer), 0o644),
-        _file("/etc/agentlab/settings.json", json.dumps(dict(settings)), 0o644),
-        data_file(DAEMON, machine_config_daemon.program(), 0o755),
-    ]
-    config = _config(files, [{**_FIRSTBOOT, "enabled": True}])
+def _endpoint(facts: ClusterFacts, role: str) -> str:
+    return f"https://api-int.{facts['domain']}:{Port.MACHINE_CONFIG}/config/{role}"
+
+
+def _pointer(facts: ClusterFacts, role: str, pki: Certificates) -> Config:
+    """The file that names the node's role, and where its config is served."""
+    pointer = {"url": _endpoint(facts, role), "ca": pki.root.pair.certificate}
+    return _file("/etc/kubernetes/machine-config.json", json.dumps(pointer), 0o644)
+
+
+def _login(cluster: Mapping[str, Any]) -> Config:
+    """The part of a config with which the cluster's SSH keys log in; empty without a key."""
     key = (cluster.get("ssh_public_key") or "").strip()
-    if key:
-        config["passwd"] = {"users": [{"name": "core", "sshAuthorizedKeys": key.splitlines()}]}
-    return config
+    return {"passwd": {"users": [{"name": "core", "sshAuthorizedKeys": key.splitlines()}]}} if key else {}
+
+
+def _user_data(facts: ClusterFacts, pki: Certificates) -> Config:
+    """What a new worker's Ignition is, as the machine-config operator has it: where to get the rest, and whose CA to trust."""
+    ca = data_url(pki.root.pair.certificate)
+    return {
+        "ignition": {
+            "version": VERSION,
+            "config": {"merge": [{"source": _endpoint(facts, "worker")}]},
+            "security": {"tls": {"certificateAuthorities": [{"source": ca}]}},
+        }
+    }
+
+
+def _disk_config(facts: ClusterFacts, role: str, ssh: Config, settings: Config, pki: Certificates) -> Config:
+    files = [_pointer(facts, role, pki), settings, data_file(DAEMON, machine_config_daemon.program(), 0o755)]
+    return merge(_config(files, [{**_FIRSTBOOT, "enabled": True}]), ssh)
 
 
 def _single_node(disk: Config, rendered: Config) -> Config:

@@ -119,8 +119,8 @@ def _units(units: Any, root: Path, run: Run) -> list[str]:
 
 
 def fetch(url: str, ca: str) -> dict[str, Any]:
-    """Return the Ignition config at `url` of the machine-config server; `ca` is PEM text."""
-    context = ssl.create_default_context(cadata=ca)
+    """Return the Ignition config at `url` of the machine-config server; `ca` is PEM text, empty for the CAs of the system."""
+    context = ssl.create_default_context(cadata=ca or None)
     request = urllib.request.Request(
         url,
         headers={

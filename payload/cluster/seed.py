@@ -8,10 +8,12 @@ import json
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import yaml
 
+from ...plugins.module_utils.ignition.resources import VERSION
 from ...plugins.module_utils.vocabulary import PLATFORMS, WITH_VIPS, Port
 from . import cloud, fencing
 from .facts import ClusterFacts, count, single_node
@@ -56,19 +58,26 @@ def objects(
     root_ca: str,
     registries: str,
     pointer: Object,
+    trust_bundle: str = "",
+    proxy: Mapping[str, str] = MappingProxyType({}),
+    ssh: Mapping[str, Any] = MappingProxyType({}),
     fenced: Sequence[fencing.Device] = (),
 ) -> list[Object]:
     """Return the first objects of the cluster.
 
     `configs` maps roles to their rendered Ignition, `install_config` has its overrides and all logins, `registries` is
-    the text of registries.conf, `pointer` the Ignition that a new worker starts with; certificates are PEM; `fenced`
-    are the BMCs of two nodes that fence each other.
+    the text of registries.conf, `trust_bundle` the user's CAs, `proxy` the fields of a Proxy with their values, `pointer` the
+    Ignition that a new worker starts with, `ssh` the part of a config that lets users log in; certificates are PEM;
+    `fenced` are the BMCs of two nodes that fence each other.
     """
     found = [make("v1", "Namespace", name, status={"phase": "Active"}) for name in NAMESPACES]
-    found += _cluster_config(facts)
+    found += _cluster_config(facts, {name: value for name, value in proxy.items() if value})
     if facts["platform"] == "baremetal":
         found += _bare_metal(facts, _bmcs(install_config))
     found += _machine_config(facts, configs, fips=fips)
+    found += _of_installer(ssh, fips=fips)
+    if trust_bundle:
+        found.append(config_map("openshift-config", "user-ca-bundle", {"ca-bundle.crt": trust_bundle}))
     found += [
         config_map(
             "kube-system",
@@ -116,7 +125,7 @@ def objects(
     return found
 
 
-def _cluster_config(facts: ClusterFacts) -> list[Object]:
+def _cluster_config(facts: ClusterFacts, proxy: Mapping[str, str]) -> list[Object]:
     domain = facts["domain"]
     platform = PLATFORMS.get(facts["platform"], "None")
     platform_spec: Object = {"type": platform}
@@ -163,7 +172,7 @@ def _cluster_config(facts: ClusterFacts) -> list[Object]:
         make(api, "DNS", "cluster", spec={"baseDomain": domain, "platform": {"type": ""}}),
         make(api, "Ingress", "cluster", spec={"domain": f"apps.{domain}"}),
         make(api, "Network", "cluster", spec=networks, status={**networks, "clusterNetworkMTU": 1400}),
-        make(api, "Proxy", "cluster", spec={"trustedCA": {"name": ""}}, status={}),
+        make(api, "Proxy", "cluster", spec={**proxy, "trustedCA": {"name": ""}}, status={**proxy}),
         make(
             api,
             "Scheduler",
@@ -299,6 +308,22 @@ def _machine_config(facts: ClusterFacts, configs: Mapping[str, Object], *, fips:
                 },
             )
         )
+    return found
+
+
+def _of_installer(ssh: Mapping[str, Any], *, fips: bool) -> list[Object]:
+    """The MachineConfigs that the installer writes for each pool: who may log in, and whether FIPS mode is on."""
+    found: list[Object] = []
+    for role in ("master", "worker"):
+        parts: dict[str, Object] = {}
+        if ssh:
+            parts["ssh"] = {"config": {"ignition": {"version": VERSION}, **ssh}}
+        if fips:
+            parts["fips"] = {"config": {"ignition": {"version": VERSION}}, "fips": True}
+        for part, spec in parts.items():
+            found.append(
+                make(f"{_MCO}/v1", "MachineConfig", f"99-{role}-{part}", labels={f"{_MCO}/role": role}, spec=spec)
+            )
     return found
 
 

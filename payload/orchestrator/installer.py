@@ -16,8 +16,10 @@ import threading
 from pathlib import Path
 
 from ...plugins.module_utils.documents import load_json, load_yaml_all, read_file
+from ...plugins.module_utils.ignition.resources import read_data_url
 from ...plugins.module_utils.vocabulary import Stage
-from ..cluster.configs import merge
+from ..cluster import machine_config_daemon
+from ..cluster.configs import Config, merge
 from ..cluster.settings import seconds
 from ..node_agent import logs_sender
 from ..node_agent.journal import JOURNAL, JournalHandler
@@ -113,6 +115,8 @@ class Installer:
         name = f"{self.installation.role}-{self.installation.options.host_id}.ign"
         log.info("Getting %s file", name)
         data = self.installation.service.download(path)
+        if (config := load_json(data, name="ignition")).get("ignition", {}).get("config", {}).get("merge"):
+            data = json.dumps(self.with_pointed(config)).encode()
         if self.installation.single:
             pointer = load_json(data, name="ignition")
             rendered = load_json(
@@ -134,6 +138,33 @@ class Installer:
                     ] + own
             data = json.dumps(merged).encode()
         return self.installation.save(name, data)
+
+    def with_pointed(self, config: Config) -> Config:
+        """Return a config with the ones that it points to, whose entries it overrides: the lab's initrd has no network to get them.
+
+        Data URLs are read, too. It waits until each can be fetched. Raises `ValueError` for one that is not a config.
+        """
+        ignition = config["ignition"]
+        authorities = (ignition.get("security") or {}).get("tls", {}).get("certificateAuthorities") or ()
+        trusted = "".join(read_data_url(one["source"], one.get("compression")).decode() for one in authorities)
+        found: list[Config] = []
+        for entry in ignition["config"]["merge"]:
+            source = entry["source"]
+            if source.startswith("data:"):
+                found.append(load_json(read_data_url(source, entry.get("compression")), name="ignition"))
+                continue
+
+            def fetched(url: str = source) -> bool:
+                try:
+                    found.append(machine_config_daemon.fetch(url, trusted))
+                except OSError as error:
+                    log.warning("Failed to fetch %s: %s", url, error)
+                    return False
+                return True
+
+            self.installation.until(f"Fetching {source}", fetched)
+        own = {key: value for key, value in config.items() if key != "ignition"}
+        return merge({"ignition": {"version": ignition["version"]}}, *found, own)
 
     def upload_logs(self) -> None:
         """Send the logs of this host, as its agent does after a failure; missing logs do not fail the installation."""

@@ -73,6 +73,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.validate import table, validate
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import phases
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.ssh import on_node
 
@@ -91,7 +92,7 @@ def main() -> None:
         given = module.params["plan"]
         run_dir = module.params["run_dir"]
         checks = validate(
-            checked(given) if given else None,
+            phases.present(checked(given), Path(run_dir) if run_dir else None) if given else None,
             Path(module.params["kubeconfig"]),
             ask=(lambda address, command: on_node(Path(run_dir), address, command)) if run_dir else None,
         )

@@ -45,6 +45,12 @@ options:
   ca:
     description: PEM text of the authority of the BMCs' certificates. Without it they are not verified.
     type: str
+  only:
+    description:
+      - Names of the machines to boot. By default all but those of day 2 (C(day2) in the profile), which join the installed cluster later.
+    type: list
+    elements: str
+    default: []
   state:
     description:
       - V(booted) boots.
@@ -105,6 +111,7 @@ def main() -> None:
             "mode": {"type": "str", "choices": list(MODES), "default": "redfish"},
             "image": {"type": "path", "required": True},
             "ca": {"type": "str"},
+            "only": {"type": "list", "elements": "str", "default": []},
             "state": {"type": "str", "choices": ["booted", "ejected"], "default": "booted"},
         },
         required_one_of=[("plan", "nodes")],
@@ -134,6 +141,7 @@ def main() -> None:
             image=Path(module.params["image"]),
             authority=module.params["ca"],
             check=module.check_mode,
+            only=module.params["only"],
         )
         if module.check_mode and "AGENTLAB_NO_SANDBOX" in os.environ:
             return {"changed": True, "changes": [node["name"] for node in lab.nodes()]}

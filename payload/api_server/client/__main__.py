@@ -11,6 +11,7 @@ from pathlib import Path
 from . import hosts, register
 from .rest import Rest, RestError
 
+ADD_NODES = "addnodes"
 COMMANDS = ("registerCluster", "registerInfraEnv", "configure", "importCluster")
 
 
@@ -41,7 +42,9 @@ def run(command: str, environment: Mapping[str, str]) -> None:
         folder = Path(environment.get("HOST_CONFIG_DIR") or "/etc/assisted/hostconfig")
         failures = Path(environment.get("HOST_CONFIG_FAILURES") or "/var/run/agent-installer/host-config-failures")
         infra_env = register.wait_for_infra_env(rest, environment.get("INFRA_ENV_ID", ""))
-        hosts.configure(rest, infra_env, folder, failures)
+        # A host that joins a cluster has a service of its own, and an image with the settings of all that join.
+        macs = hosts.own_macs() if environment.get("WORKFLOW_TYPE") == ADD_NODES else None
+        hosts.configure(rest, infra_env, folder, failures, macs=macs)
 
 
 def main(argv: list[str] | None = None) -> int:

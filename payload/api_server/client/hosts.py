@@ -199,15 +199,28 @@ def write_failures(path: Path, failures: dict[str, str]) -> None:
     os.replace(temporary, path)
 
 
+def own_macs(interfaces: Path = Path("/sys/class/net")) -> frozenset[str]:
+    """Return the MACs of this machine's interfaces, in lower case."""
+    return frozenset(path.read_text().strip().lower() for path in interfaces.glob("*/address"))
+
+
 def configure(
-    rest: Rest, infra_env_id: str, folder: Path, failures_file: Path, sleep: Callable[[float], None] = time.sleep
+    rest: Rest,
+    infra_env_id: str,
+    folder: Path,
+    failures_file: Path,
+    sleep: Callable[[float], None] = time.sleep,
+    *,
+    macs: frozenset[str] | None = None,
 ) -> None:
     """Repeat until every host of the directory is registered and configured; wait 1 s at first, then up to 30 s.
 
     Failures of the service are reported and retried without end. ClientError, for
-    unusable files, ends it at once. `sleep` takes seconds.
+    unusable files, ends it at once. `sleep` takes seconds. `macs`: only hosts with one of these are waited for; None: all.
     """
     configs, fencing = read(folder), global_fencing(folder)
+    if macs is not None:
+        configs = [config for config in configs if config.macs & macs]
     wait, told = FIRST_WAIT, ""
     while True:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ class Lab:
     """The machines of `plan`, which boot by `mode` from `image`, a file of the hypervisor.
 
     authority: PEM text of the CA that the BMCs' certificates are checked with; without it they are not checked. check: change nothing.
+    only: names of the nodes to boot; none: all but those of day 2, which join the cluster later.
     """
 
     plan: Plan
@@ -35,6 +36,7 @@ class Lab:
     image: Path
     authority: str | None = None
     check: bool = False
+    only: Sequence[str] = ()
 
     def url(self) -> str:
         """Return where the machines find the image: a URL, or in the mode `cdrom` a path.
@@ -77,9 +79,16 @@ class Lab:
     def nodes(self) -> list[Node]:
         """Return the nodes in the order in which they boot.
 
-        The rendezvous host is the first; the others follow in the order of the plan.
+        The rendezvous host is the first; the others follow in the order of the plan. Raises `LabError` for a name in
+        `only` that no node has.
         """
-        return sequence.order(self.plan["nodes"], self.plan["rendezvous"]["node"])
+        names = [node["name"] for node in self.plan["nodes"]]
+        if unknown := [name for name in self.only if name not in names]:
+            raise LabError(f"no node has the name {', '.join(unknown)}; there are {', '.join(names)}")
+        chosen = [
+            node for node in self.plan["nodes"] if (node["name"] in self.only if self.only else not node.get("day2"))
+        ]
+        return sequence.order(chosen, self.plan["rendezvous"]["node"])
 
     def _place(self, path: Path) -> str:
         return media.published_url(self.plan, path) if MODES[self.mode].published else str(path)

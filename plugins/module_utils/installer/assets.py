@@ -60,7 +60,7 @@ def _has_networks(peek: Peek) -> bool:
 def _infra_env_file(build: Build) -> dict[str, Any]:
     if not build.profile.unconfigured_from_install_config:
         ignition.missing_infra_env()
-    return _made(infra_env(_needs_install_config(build), agent_settings(build), build.profile))
+    return made(infra_env(_needs_install_config(build), agent_settings(build), build.profile))
 
 
 def _needs_install_config(build: Build) -> InstallConfig:
@@ -88,7 +88,8 @@ def _load_aci(build: Build, texts: Texts) -> dict[str, Any]:
     return {"Config": aci, "File": text}
 
 
-def _made(value: Mapping[str, object]) -> dict[str, Any]:
+def made(value: Mapping[str, object]) -> dict[str, Any]:
+    """A manifest as the value of its asset: as data, and as the text of its file."""
     return {"Config": value, "File": dump(value)}
 
 
@@ -125,7 +126,8 @@ def _agent_manifests(build: Build) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def _secret(value: Mapping[str, object]) -> dict[str, Any]:
+def with_text(value: Mapping[str, object]) -> dict[str, Any]:
+    """A Secret as the value of its asset: its fields, and beside them the text of its file."""
     return {**value, "File": dump(value)}
 
 
@@ -168,6 +170,11 @@ def _load_password(_build: Build, texts: Texts) -> dict[str, str] | None:
         "hash": texts["tls/kubeadmin-password.hash"].decode().strip(),
         "password": texts.get("tls/kubeadmin-password", b"").decode().strip(),
     }
+
+
+def signer_names() -> list[str]:
+    """The names of the assets of the four signers."""
+    return [*_CERTIFICATES]
 
 
 def signers_of(build: Build) -> dict[str, dict[str, str]]:
@@ -220,17 +227,17 @@ ASSETS: tuple[Asset, ...] = (
           generate=lambda b: {"InstallConfig": b.profile.install_config_hosts}),
     Asset(_AH, "*agentconfig.AgentHosts", (_AC, _IC, "Source of the Hosts"), generate=inputs.hosts),
     Asset("Agent PullSecret", "*manifests.AgentPullSecret", (_IC, _RI),
-          generate=lambda b: _secret(pull_secret(_needs_install_config(b), b.profile)),
-          load=lambda b, texts: _secret(load_pull_secret(one_text(texts), b.profile)),
+          generate=lambda b: with_text(pull_secret(_needs_install_config(b), b.profile)),
+          load=lambda b, texts: with_text(load_pull_secret(one_text(texts), b.profile)),
           sources=(f"{_CM}/pull-secret.yaml",), files=_file(f"{_CM}/pull-secret.yaml", SECRET),
           possible=_has_install_config),
     Asset("InfraEnv Config", "*manifests.InfraEnv", (_IC, _AC, _RI),
-          generate=lambda b: _made(infra_env(_needs_install_config(b), agent_settings(b), b.profile)),
-          load=lambda b, texts: _made(complete_infra_env(load_infra_env(one_text(texts)), b.profile)),
+          generate=lambda b: made(infra_env(_needs_install_config(b), agent_settings(b), b.profile)),
+          load=lambda b, texts: made(complete_infra_env(load_infra_env(one_text(texts)), b.profile)),
           sources=(f"{_CM}/infraenv.yaml",), files=_file(f"{_CM}/infraenv.yaml", SECRET), possible=_has_install_config),
     Asset("InfraEnv Config File", "*manifests.InfraEnvFile",
           generate=_infra_env_file,
-          load=lambda b, texts: _made(complete_infra_env(load_infra_env(one_text(texts)), b.profile)),
+          load=lambda b, texts: made(complete_infra_env(load_infra_env(one_text(texts)), b.profile)),
           sources=(f"{_CM}/infraenv.yaml",), volatile=True),
     Asset("NMState Config", "*manifests.NMStateConfig", (_AH, _IC, _RI), generate=_make_nmstate, load=_load_nmstate,
           sources=(f"{_CM}/nmstateconfig.yaml",), files=_file(f"{_CM}/nmstateconfig.yaml", SECRET), possible=_has_networks),
@@ -238,12 +245,12 @@ ASSETS: tuple[Asset, ...] = (
           load=_load_aci, sources=(f"{_CM}/agent-cluster-install.yaml",),
           files=_file(f"{_CM}/agent-cluster-install.yaml", SECRET), possible=_has_install_config),
     Asset("ClusterDeployment Config", "*manifests.ClusterDeployment", (_IC, _RI),
-          generate=lambda b: _made(cluster_deployment(_needs_install_config(b), b.profile)),
+          generate=lambda b: made(cluster_deployment(_needs_install_config(b), b.profile)),
           load=lambda _b, texts: {"Config": load_cluster_deployment(one_text(texts)), "File": one_text(texts)},
           sources=(f"{_CM}/cluster-deployment.yaml",), files=_file(f"{_CM}/cluster-deployment.yaml"),
           possible=_has_install_config),
     Asset("ClusterImageSet Config", "*manifests.ClusterImageSet", (_IC, _RI),
-          generate=lambda b: _made(cluster_image_set(b[_IC], b.release_image, b.version, b.profile)),
+          generate=lambda b: made(cluster_image_set(b[_IC], b.release_image, b.version, b.profile)),
           load=lambda b, texts: {"Config": load_cluster_image_set(one_text(texts), b.release_image),
                                  "File": one_text(texts)},
           sources=(f"{_CM}/cluster-image-set.yaml",), files=_file(f"{_CM}/cluster-image-set.yaml")),

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..documents import load_json, read_file
 from ..log import Log
@@ -24,6 +24,9 @@ from .manifests.overrides import overrides_of
 from .models import ImageSource, InstallConfig
 from .store import Store
 
+if TYPE_CHECKING:
+    from .joiner.cluster import ClusterInfo, Member
+
 # How the files in that image begin, by the OS image stream.
 _STREAMS = {"rhel-9": "coreos", "rhel-10": "coreos10"}
 GO_ARCH = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64le", "s390x": "s390x"}
@@ -36,6 +39,9 @@ class Options:
     release_image, release_version, release_profile: what is installed; empty ones are found out, see `Build`.
     os_image: base ISO, a path or URL, by RPM architecture ("" for all). token_hours: for how long the service takes the image's
     tokens; None, as upstream: indefinitely. dry: write nothing, only report what would change.
+
+    Of the add-nodes workflow: cluster, the one that is joined; members, its nodes; tokens, those of its services, as
+    `credentials.tokens` returns them.
     """
 
     directory: Path
@@ -51,6 +57,9 @@ class Options:
     token_hours: float | None = None
     interactive: bool = False
     dry: bool = False
+    cluster: ClusterInfo | None = None
+    tokens: dict[str, str] = field(default_factory=dict)
+    members: list[Member] = field(default_factory=list)
 
     @classmethod
     def from_environment(cls, environment: dict[str, str], directory: Path, assets: Path, **more: Any) -> Options:

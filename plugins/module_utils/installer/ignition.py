@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from ..ignition.config import Config, check
-from ..ignition.live import add_units
+from ..ignition.live import add_units, env_file
 from . import agent_config, mirrors
 from .build import Build
 from .credentials import NO_TOKENS, SIGNERS
@@ -34,6 +35,11 @@ _ENABLED = (
     "selinux.service", "install-status.service", "oci-eval-user-data.service", "iscsistart.service",
     "set-hostname.service", "iscsiadm.service",
 )  # fmt: skip
+
+
+ADD_NODES = "addnodes"
+"""The workflow of nodes that join an installed cluster, as rendezvous-host.env names it."""
+_CLUSTER_CONFIG = f"{ASSISTED}/clusterconfig"
 
 
 def missing_infra_env() -> Any:
@@ -86,10 +92,7 @@ def install(build: Build) -> dict[str, Any]:
     if networks:
         enabled.append("pre-network-manager-config.service")
     _add_units(build, config, data, enabled)
-    for name in SIGNERS:
-        for kind in ("key", "crt"):
-            config.file(f"/opt/agent/tls/{name}.{kind}", build[f"Certificate ({name})"][kind], 0o600)
-    config.file("/opt/agent/tls/kubeadmin-password.hash", build["Kubeadmin Password"]["hash"], 0o600)
+    _add_signers(build, config)
     config.file("/etc/containers/registries.conf", build["Mirror Registries Config"]["File"], 0o644)
     if bundle:
         config.file(OWN_BUNDLE, bundle, 0o600)
@@ -104,6 +107,63 @@ def install(build: Build) -> dict[str, Any]:
     if build.profile.live_ntp:
         _add_chrony(config, infra)
     return _finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": minimal})
+
+
+def add_nodes(build: Build) -> dict[str, Any]:
+    """The live config of hosts that join an installed cluster, each with a service of its own.
+
+    Returns what `install` returns; the rendezvous IP is that of each host itself.
+    """
+    cluster, hosts = build["Agent Installer ClusterInfo"], build["Agent Hosts"]
+    infra, ip = build["InfraEnv Config"]["Config"], "127.0.0.1"
+    tokens = build["Agent Installer API Auth Config"]
+    registries = mirrors.parse(build["Mirror Registries Config"]["File"])
+    bundle = build["Mirror Registries Certificate File"]["File"]
+    config = Config()
+    config.user("core", [infra["spec"].get("sshAuthorizedKey", "")], build["Kubeadmin Password"]["hash"])
+    data = template_data(
+        build, infra, build["Agent PullSecret"], build["ClusterImageSet Config"]["Config"]["spec"]["releaseImage"],
+        mirrored=bool(registries), bundle=bundle, cluster=cluster["name"], minimal=False,
+    )  # fmt: skip
+    add_common(build, config, data, registries)
+    add_counts(build, config, {"workerAgents": len(hosts)})
+    add_nodes_env = {
+        "CLUSTER_ID": cluster["cluster_id"],
+        "CLUSTER_NAME": cluster["name"],
+        "CLUSTER_API_VIP_DNS_NAME": cluster["api"],
+        "AUTH_TOKEN_EXPIRY": tokens["AuthTokenExpiry"],
+    }
+    config.file(f"{ASSISTED}/add-nodes.env", env_file(add_nodes_env), 0o644)
+    config.directory(_CLUSTER_CONFIG, 0o644)
+    imported = {"networking": {"userManagedNetworking": cluster["platform"] in ("None", "External")}}
+    for name, value in (("worker-ignition-endpoint", cluster["endpoint"]), ("import-cluster-config", imported)):
+        if value is not None:
+            config.file(f"{_CLUSTER_CONFIG}/{name}.json", json.dumps(value, indent=2), 0o644)
+    config.file(RENDEZVOUS_ENV, rendezvous_env(build, ip, tokens, ADD_NODES), build.profile.rendezvous_mode)
+    for name, text in build["Agent Manifests"].items():
+        config.file(f"{MANIFESTS}/{name}", text, 0o600)
+    networks = build["NMState Config"]["Network"]
+    _add_networks(build, config, networks)
+    enabled = [*_ENABLED, "agent-add-node.service", "agent-auth-token-status.service"]
+    if networks:
+        enabled.append("pre-network-manager-config.service")
+    _add_units(build, config, data, enabled)
+    _add_signers(build, config)
+    config.file("/etc/containers/registries.conf", build["Mirror Registries Config"]["File"], 0o644)
+    if bundle:
+        config.file(OWN_BUNDLE, bundle, 0o600)
+    _add_hosts(config, hosts)
+    config.directory(f"{ASSISTED}/extra-manifests", 0o644)
+    if cluster["chrony"] is not None:
+        config.file("/etc/chrony.conf", cluster["chrony"], 0o644)
+    return _finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": False})
+
+
+def _add_signers(build: Build, config: Config) -> None:
+    for name in SIGNERS:
+        for kind in ("key", "crt"):
+            config.file(f"/opt/agent/tls/{name}.{kind}", build[f"Certificate ({name})"][kind], 0o600)
+    config.file("/opt/agent/tls/kubeadmin-password.hash", build["Kubeadmin Password"]["hash"], 0o600)
 
 
 def _warn_of_rendezvous(build: Build, ip: str) -> None:

@@ -14,6 +14,7 @@ from ..ignition.config import dumps, files_of
 from ..release.payload import read_matching
 from ..state import write_atomic
 from .build import Build
+from .ignition import ADD_NODES
 from .live_env import CONFIG_IMAGE_PATHS
 from .manifests.overrides import overrides_of
 
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 # Part of an image's fingerprint: raise it when the same inputs give other bytes.
 _FORMAT = 2
+
+
+def prefix(build: Build) -> str:
+    """What the names of images begin with: `agent`, or `node` for nodes that join an installed cluster."""
+    return "node" if build["Agent Workflow"] == ADD_NODES else "agent"
 
 
 def kernel_arguments(build: Build) -> list[str]:
@@ -161,11 +167,11 @@ def agent_iso(build: Build) -> None:
     """
     parts: Artifacts = build["Agent Installer Artifacts"]
     arch, directory = parts["arch"], build.options.directory
-    target = directory / f"agent.{arch}.iso"
+    target = directory / f"{prefix(build)}.{arch}.iso"
     if parts["minimal"]:
         why = "for External platform" if parts["external"] else "based on configuration"
         build.log.info(f"Minimal ISO will be created {why}")
-    rootfs = directory / "boot-artifacts" / f"agent.{arch}-rootfs.img"
+    rootfs = directory / "boot-artifacts" / f"{prefix(build)}.{arch}-rootfs.img"
     outputs = [target, *([rootfs] if parts["minimal"] and parts["base_url"] else [])]
     if _fresh(build, "iso", parts["fingerprint"], outputs):
         build.log.debug(f"{target} is up to date")
@@ -180,7 +186,8 @@ def agent_iso(build: Build) -> None:
             build.log.info(f"RootFS file created in: {rootfs.parent}. Upload it at {parts['base_url']}/{rootfs.name}")
         build.log.info(f"Generated minimal ISO at {target}")
     else:
-        build.log.info(f"Generated ISO at {target}.")
+        expiry = build["Agent Installer API Auth Config"].get("AuthTokenExpiry") if prefix(build) == "node" else ""
+        build.log.info(f"Generated ISO at {target}." + (f" The ISO is valid up to {expiry}" if expiry else ""))
     if parts["external"]:
         build.log.info(
             "When using External oci platform, always make sure CCM manifests were added in the openshift directory."
@@ -273,14 +280,14 @@ def pxe_files(build: Build) -> None:
 
     parts: Artifacts = build["Agent Installer Artifacts"]
     directory = build.options.directory
-    folder, prefix = directory / "boot-artifacts", f"agent.{parts['arch']}"
+    folder, start = directory / "boot-artifacts", f"{prefix(build)}.{parts['arch']}"
     s390x = parts["arch"] == "s390x"
     kernel = "kernel.img" if s390x else "vmlinuz"
-    names = [f"{prefix}-{name}" for name in ("initrd.img", "rootfs.img", kernel)]
+    names = [f"{start}-{name}" for name in ("initrd.img", "rootfs.img", kernel)]
     if parts["base_url"]:
-        names.append(f"{prefix}.ipxe")
+        names.append(f"{start}.ipxe")
     if s390x:
-        names += [f"{prefix}-initrd.addrsize", f"{prefix}-generic.ins"]
+        names += [f"{start}-initrd.addrsize", f"{start}-generic.ins"]
     outputs = [folder / name for name in names]
     if not parts["base"]["path"]:
         build.changed(*(str(path.relative_to(directory)) for path in outputs))
@@ -295,13 +302,13 @@ def pxe_files(build: Build) -> None:
                 archives.append(cpio.compress(cpio.archive({"config.ign": parts["ignition"].encode()})))
                 shutil.rmtree(folder, ignore_errors=True)
                 folder.mkdir(mode=0o750, parents=True)
-                pxe.write_artifacts(iso, folder, prefix, archives, parts["base_url"], append, kernel)
+                pxe.write_artifacts(iso, folder, start, archives, parts["base_url"], append, kernel)
                 _record(build, "pxe", parts["fingerprint"], outputs)
         arguments = pxe.kernel_arguments(iso, append)
     if s390x:
         build.log.info(f"Created boot artefacts for s390x in {folder} directory")
     if parts["base_url"]:
-        build.log.info(f"Created iPXE script {prefix}.ipxe in {folder} directory")
+        build.log.info(f"Created iPXE script {start}.ipxe in {folder} directory")
     build.log.info(f"PXE boot artifacts created in: {folder}")
     build.log.info(f"Kernel parameters for PXE boot: {arguments}")
     build.save_rendezvous_ip()

@@ -50,10 +50,10 @@ INTERACTIVE_ENV = "\n".join(
 )
 
 
-def rendezvous_env(build: Build, ip: str, tokens: dict[str, str]) -> str:
+def rendezvous_env(build: Build, ip: str, tokens: dict[str, str], workflow: str = "install") -> str:
     """rendezvous-host.env: where node zero is and the tokens to talk to it.
 
-    ip: the address of node zero; tokens: as `credentials.tokens` returns them. Which names it has depends on the
+    ip: the address of node zero; tokens: as `credentials.tokens` returns them; workflow: `install` or `addnodes`. Which names it has depends on the
     release's way to authenticate; those that begin with AIUI are for releases with the web interface.
     """
     host = in_url(ip)
@@ -66,7 +66,7 @@ def rendezvous_env(build: Build, ip: str, tokens: dict[str, str]) -> str:
             if build.profile.auth == "none"
             else {"PULL_SECRET_TOKEN": tokens["AgentAuthToken"], build.profile.user_token: tokens["UserAuthToken"]}
         ),
-        "WORKFLOW_TYPE": "install",
+        "WORKFLOW_TYPE": workflow,
     }
     if build.profile.rendezvous_ui:
         values |= {

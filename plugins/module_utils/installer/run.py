@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ..log import Log
 from ..vocabulary import Exit
 from .assets import ASSETS
 from .build import Build, Options
 from .errors import InstallerError
-from .store import Store
+from .store import Asset, Store
 
 _SIGNERS = tuple(asset.name for asset in ASSETS if asset.name.endswith("-signer)"))
 _AUTH = ("Kubeconfig Admin Client (Agent)", "Kubeadmin Password")
@@ -44,6 +46,17 @@ TARGETS: dict[str, Target] = {
     ),
     "certificates": Target("Certificates", (*_SIGNERS, "Kubeadmin Password"), ("tls",)),
 }
+
+
+class Workflow(NamedTuple):
+    """What a directory is made for: the table of its assets, and the targets that are made of them."""
+
+    assets: tuple[Asset, ...]
+    targets: Mapping[str, Target]
+
+
+INSTALL = Workflow(ASSETS, TARGETS)
+"""The installation of a cluster; the other one is `joiner.assets.ADD_NODES`."""
 # Upstream's message for an asset that has something to write and was not made, before the reason.
 _UNWRITTEN = {
     "Agent Installer ISO": "cannot generate ISO image due to configuration errors",
@@ -70,19 +83,21 @@ class Result:
     version: str = ""
 
 
-def create(targets: list[str], options: Options, log: Log, *, consume: bool = False) -> Result:
+def create(
+    targets: list[str], options: Options, log: Log, *, consume: bool = False, workflow: Workflow = INSTALL
+) -> Result:
     """Make `targets`, in order, in `options.directory`.
 
-    targets: keys of TARGETS; consume: delete the inputs afterwards, as upstream. Raises `InstallerError`, whose text is
-    upstream's fatal line; files of targets before it stay and are remembered.
+    targets: keys of `workflow.targets`; consume: delete the inputs afterwards, as upstream. Raises `InstallerError`,
+    whose text is upstream's fatal line; files of targets before it stay and are remembered.
     """
     if not options.dry:
         options.directory.mkdir(mode=0o750, parents=True, exist_ok=True)
-    store = Store(ASSETS, options.directory, log)
+    store = Store(workflow.assets, options.directory, log)
     build = Build(options, log, store)
     fetched: list[str] = []
     for name in targets:
-        target = TARGETS[name]
+        target = workflow.targets[name]
         if name == "certificates" and not build.profile.certificates:
             raise InstallerError(f"create certificates is not known to release {build.profile.name}")
         for asset in target.assets:
@@ -122,6 +137,14 @@ def create(targets: list[str], options: Options, log: Log, *, consume: bool = Fa
         ip = (store.state.get("*image.Ignition") or {}).get("RendezvousIP", "")
     known = vars(build)
     return Result(build.changes, build.diffs, ip, known.get("release_image", ""), known.get("version", ""))
+
+
+def with_release(options: Options, image: str, version: str) -> Options:
+    """Return options for the release of a cluster; what the environment names is not considered.
+
+    image: its pullspec; version: its version, by which its profile is found.
+    """
+    return replace(options, release_image=image, release_version=version)
 
 
 def _refuse_to_overwrite(directory: Path, outputs: dict[str, tuple[bytes, int]]) -> None:
@@ -191,4 +214,4 @@ def exit_code(error: Exception) -> int:
     return Exit.INSTALL_CONFIG if "failed to create install config" in str(error) else Exit.FAILED
 
 
-__all__ = ["TARGETS", "Build", "Options", "Result", "create", "exit_code", "graph"]
+__all__ = ["INSTALL", "TARGETS", "Build", "Options", "Result", "Workflow", "create", "exit_code", "graph"]

@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import phases
 from .machines import in_network
 from .model import Plan
 
@@ -106,7 +107,7 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
     `client` is the program for the API, `kubectl` or `oc`. Where the hypervisor is not a sandbox, the lines include the
     command by which this host resolves the cluster's names.
     """
-    plan, run_dir = access.plan, access.run_dir
+    plan, run_dir = phases.present(access.plan, access.run_dir), access.run_dir
     cluster, hypervisor = plan["cluster"], plan["hypervisor"]
     sandbox, machine = hypervisor["kind"] == "sandbox", plan["networks"][0]["name"]
     logs = f"{run_dir}/logs" + ("" if hypervisor["kind"] == "ssh" else f", {hypervisor['console_dir']}")
@@ -123,6 +124,7 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
             if sandbox
             else []
         ),
+        *([("add nodes", access.verb("add-nodes"))] if plan is not access.plan else []),
         ("console", plan["endpoints"]["console"]["url"]),
         ("password", f"of kubeadmin: {run_dir}/auth/kubeadmin-password"),
         ("logs", logs),

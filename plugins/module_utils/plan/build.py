@@ -43,7 +43,7 @@ from .networks import (
     tag,
 )
 from .options import Profile, ServicesOptions
-from .presets import FAMILIES, ROLES
+from .presets import DAY2, FAMILIES, ROLES
 
 T = TypeVar("T")
 PROXY_PORT = 3128
@@ -147,9 +147,23 @@ def node_names(profile: Profile) -> list[tuple[str, Role, int]]:
 def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
     """Return a profile's values for the machine of node `name`: its role's, overridden by its own.
 
-    An extra machine is sized as a master. The keys are those of `machine_options.RoleOptions`, and what else the profile gives the node.
+    An extra machine is sized as a master, one of day 2 at least as `presets.DAY2`. The keys are those of
+    `machine_options.RoleOptions`, and what else the profile gives the node.
     """
-    return {**profile["master" if role == "extra" else role], **profile["nodes"].get(name, {})}
+    own = profile["nodes"].get(name, {})
+    size: dict[str, Any] = {**profile["master" if role == "extra" else role], **own}
+    if own.get("day2"):
+        least = DAY2[profile["release"]["payload"]]
+        size |= {field: max(size[field], value) for field, value in least.items() if field not in own}
+    return size
+
+
+def day2_names(profile: Profile) -> list[str]:
+    """Return the names of the nodes that a profile leaves to day 2, in the order of the profile.
+
+    A name that is no node's is among them; the checks report it.
+    """
+    return [str(name) for name, node in profile["nodes"].items() if node.get("day2")]
 
 
 def state_directory(profile: Profile, cluster: str) -> str:
@@ -279,10 +293,10 @@ def _vips(profile: Profile, machine: Network, nodes: list[Node], platform: str) 
         if platform in WITH_VIPS:
             offset = profile["network"]["offsets"][name]
             return [str(ipaddress.ip_network(subnet["cidr"])[offset]) for subnet in machine["subnets"]]
-        carriers = [node for node in nodes if node["role"] in roles]
+        carriers = [node for node in nodes if node["role"] in roles and not node.get("day2")]
         return [address["ip"] for node in carriers for address in own_addresses(node, machine)]
 
-    workers = any(node["role"] == "worker" for node in nodes)
+    workers = any(node["role"] == "worker" and not node.get("day2") for node in nodes)
     return {"api": of("api", ("master",)), "ingress": of("ingress", ("worker" if workers else "master",))}
 
 
@@ -329,6 +343,8 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
         }
         if links:
             node["links"] = links
+        if override.get("day2"):
+            node["day2"] = True
         nodes.append(node)
     return nodes
 

@@ -13,8 +13,8 @@ from typing import Any, cast
 
 from ..releases import LATEST, RELEASES, ReleaseProfile
 from ..vocabulary import WITH_VIPS
-from . import link_checks, links, network_checks, tests
-from .build import PROXY_PORT, node_names, platform_of
+from . import day2_checks, link_checks, links, network_checks, tests
+from .build import PROXY_PORT, day2_names, node_names, platform_of
 from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
 from .names import mac_address
@@ -99,7 +99,11 @@ def _check_cluster(profile: Profile, cluster: str) -> Iterator[Finding]:
 
 
 def _check_counts(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    masters, arbiters, workers = (profile[role]["count"] for role in ROLES)
+    later = {*day2_names(profile)}
+    masters, arbiters, workers = (
+        profile[role]["count"] - sum(name in later for name, of, __ in node_names(profile) if of == role)
+        for role in ROLES
+    )
     topology = profile["topology"]
     row = TOPOLOGIES[topology]
     for role, count in zip(ROLES, (masters, arbiters, workers), strict=True):
@@ -340,6 +344,7 @@ _CHECKS = (
     _check_release,
     _check_hypervisor,
     _check_nodes,
+    day2_checks.check_day2,
     network_checks.check_networks,
     link_checks.check_links,
     link_checks.check_routes,

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..release.mirror_set import MirrorSource
 from ..vocabulary import WITH_VIPS
-from . import faults
+from . import faults, phases
 from .machines import Node
 from .model import Plan
 from .options import DigestSource
@@ -102,8 +102,16 @@ def agent_config(plan: Plan) -> dict[str, Any]:
     if plan["boot"]["mode"] == "minimal" and plan["cluster"]["platform"] != "external":
         config["minimalISO"] = True
     if not _hosts_in_install_config(plan):
-        config["hosts"] = [_host(plan, node) for node in _planned(plan)]
+        config["hosts"] = [_host(plan, node) for node in phases.installed(plan)]
     return merge(config, plan["installer"]["agent_config"])
+
+
+def nodes_config(plan: Plan) -> dict[str, Any]:
+    """Return nodes-config.yaml: the nodes of day 2, in the form that agent-config.yaml has for hosts.
+
+    Everything else that it may have (architecture, SSH key) is left to the cluster, which the node ISO is made from.
+    """
+    return {"hosts": [_host(plan, node) for node in phases.joining(plan)]}
 
 
 def settings_manifest(plan: Plan) -> dict[str, Any] | None:
@@ -126,11 +134,7 @@ def registry_auth(plan: Plan) -> dict[str, Any]:
 
 
 def _of(plan: Plan, role: str) -> list[Node]:
-    return [node for node in plan["nodes"] if node["role"] == role]
-
-
-def _planned(plan: Plan) -> list[Node]:
-    return [node for node in plan["nodes"] if node["role"] != faults.EXTRA]
+    return [node for node in phases.installed(plan) if node["role"] == role]
 
 
 def _hosts_in_install_config(plan: Plan) -> bool:
@@ -150,7 +154,7 @@ def _platform(plan: Plan) -> dict[str, Any]:
     if _hosts_in_install_config(plan):
         # Otherwise the BMCs would ask for a provisioning network, which the lab lacks.
         section["provisioningNetwork"] = "Disabled"
-        section["hosts"] = [_baremetal_host(plan, node) for node in _planned(plan)]
+        section["hosts"] = [_baremetal_host(plan, node) for node in phases.installed(plan)]
     return {name: section}
 
 

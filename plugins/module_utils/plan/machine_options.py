@@ -81,3 +81,5 @@ class NodeOptions(MachineOptions, total=False):
     network_config: dict[str, Any]
     """Its nmstate, in place of what follows from the plan."""
     bmc: NodeBmcOptions
+    day2: bool
+    """Whether it is left out of the installation, and joins the installed cluster with `agentlab add-nodes`. Such a node is a worker."""

@@ -261,6 +261,8 @@ class Node(_Node, total=False):
     """Its bonds and VLANs, each after what it consists of; null, or not given: it has none."""
     manufacturer: str | None
     """The manufacturer in its SMBIOS, which a platform asks for; null, or not given: the hypervisor's own."""
+    day2: bool | None
+    """Whether it joins the installed cluster (`agentlab add-nodes`); null, or not given: it is one of the installation."""
 
 
 def interfaces(node: Node) -> list[Nic | Link]:

@@ -110,6 +110,9 @@ MACHINE: dict[str, Any] = {
     "extra_disks": [],
 }
 
+# What a machine of day 2 has at least with a payload: it runs an assisted service of its own before it is a worker.
+DAY2: dict[str, dict[str, int]] = {"lab": {"vcpus": 2, "memory_mib": 3072}, "ocp": {"vcpus": 4, "memory_mib": 16384}}
+
 # dev-scripts' AGENT_E2E_TEST_SCENARIO=<TOPOLOGY>_IP<STACK>[_DHCP]
 SCENARIO_STACKS = {"ipv4": "ipv4", "ipv6": "ipv6", "ipv4v6": "dualstack", "ipv6v4": "v6v4"}
 

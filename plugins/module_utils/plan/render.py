@@ -103,7 +103,7 @@ def _nodes(plan: Plan) -> list[list[Any]]:
     for node in nodes:
         size = (
             node["name"],
-            node["role"],
+            f"{node['role']} (day 2)" if node.get("day2") else node["role"],
             str(node["vcpus"]),
             str(node["memory_mib"]),
             "+".join(str(disk["size_gib"]) for disk in node["disks"]),

@@ -24,7 +24,7 @@ from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
 from ..documents import load_json, read_file
 from ..errors import AssistedError, ClusterError
-from ..plan import short
+from ..plan import phases, short
 from ..plan.machines import Node, interfaces
 from ..plan.model import Plan
 from ..redact import redact_stream
@@ -76,7 +76,7 @@ class Gatherer:
         self.plan = plan = short.plan({"cluster": "none"}) if isinstance(of, Elsewhere) else of
         address = of.rendezvous_ip if isinstance(of, Elsewhere) else rendezvous_ip(plan, run_dir)
         self.services = Path(plan["services"]["directory"])
-        self.facts = Facts(plan=plan, rendezvous_ip=address, run_dir=run_dir.absolute())
+        self.facts = Facts(plan=phases.present(plan, run_dir), rendezvous_ip=address, run_dir=run_dir.absolute())
         self.injected: list[str] = []
         self.secrets = of_run(run_dir)
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..plan import phases
 from ..plan.model import Plan
 from ..sandbox import services
 from ..watch import Seen
@@ -118,9 +119,9 @@ class Probe:
     """
 
     def __init__(self, plan: Plan, run_dir: Path) -> None:
-        self.plan, self.run_dir = plan, run_dir
+        self.plan, self.run_dir = phases.present(plan, run_dir), run_dir
         self.address = rendezvous_ip(plan, run_dir)
-        self.facts, self.asked = Facts(plan=plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0
+        self.facts, self.asked = Facts(plan=self.plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0
         self.ask_units = time.monotonic() + UNITS_AFTER
 
     def __call__(self, seen: Seen) -> Sequence[Cause]:

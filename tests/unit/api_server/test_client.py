@@ -373,3 +373,36 @@ def test_fencing_credentials_of_another_host_are_not_taken(entry: dict[str, str]
         host: Any = {"id": "h", "requested_hostname": name}
         update = hosts.update_for(host, inventory, None, [{**entry, "address": "redfish+http://x", "username": "u"}])
         assert bool(update) == (found and bool(name or "macaddress" in entry))
+
+
+def test_a_host_that_joins_waits_for_itself_alone(tmp_path: Path) -> None:
+    """Its image has the settings of all hosts that join; each has a service of its own."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mac_addresses").write_text(f"52:54:00:00:00:0{name}\n")
+    inventory_of_a = json.dumps({"interfaces": [{"mac_address": "52:54:00:00:00:0A"}]})
+
+    class Service:
+        def call(self, method: str, path: str) -> Any:
+            return [{"id": "h", "requested_hostname": "a", "inventory": inventory_of_a}]
+
+    class Slept(Exception):
+        pass
+
+    def sleep(seconds: float) -> None:
+        raise Slept
+
+    service: Any = Service()
+    failures = tmp_path / "failures"
+    with pytest.raises(Slept):
+        hosts.configure(service, "i", tmp_path, failures, sleep)
+    assert failures.read_text() == f"b: {hosts.MISSING}\n"
+    hosts.configure(service, "i", tmp_path, failures, sleep, macs=frozenset({"52:54:00:00:00:0a"}))
+    assert failures.read_text() == ""
+
+
+def test_own_macs(tmp_path: Path) -> None:
+    (tmp_path / "eth0").mkdir()
+    (tmp_path / "eth0/address").write_text("52:54:00:AA:00:01\n")
+    (tmp_path / "bonding_masters").write_text("")
+    assert hosts.own_macs(tmp_path) == {"52:54:00:aa:00:01"}

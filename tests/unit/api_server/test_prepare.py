@@ -234,3 +234,21 @@ def test_nodes_get_the_trust_bundle_of_the_infra_env(tmp_path: Path) -> None:
     job.trust = "-----BEGIN CERTIFICATE-----\n"
     prepare.files(job)
     assert seen[prepare.TRUST_ANCHOR] == job.trust
+
+
+def test_a_host_of_day_2_is_pointed_to_its_cluster() -> None:
+    cluster: Any = {"api_vip_dns_name": "api.ostest.test.example"}
+    host: Any = {**HOST, "role": "worker", "machine_config_pool_name": "worker"}
+    config = json.loads(prepare.day2_ignition(cluster, host, "[]"))
+    assert config["ignition"] == {
+        "version": "3.2.0",
+        "config": {"merge": [{"source": "http://api.ostest.test.example:22624/config/worker"}]},
+    }
+    assert [entry["path"] for entry in config["storage"]["files"]] == ["/etc/hostname"]
+    url = "https://api-int.ostest.test.example:22623/config/worker"
+    cluster["ignition_endpoint"] = {"url": url, "ca_certificate": "Q0E="}
+    assert json.loads(prepare.day2_ignition(cluster, host, "[]"))["ignition"] == {
+        "version": "3.2.0",
+        "config": {"merge": [{"source": url}]},
+        "security": {"tls": {"certificateAuthorities": [{"source": "data:text/plain;base64,Q0E="}]}},
+    }

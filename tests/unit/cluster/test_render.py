@@ -405,3 +405,32 @@ def test_keepalived() -> None:
     assert keepalived.interface_for(["192.168.111.0/24"], links) == ("eth1", ["192.168.111.20"])
     with pytest.raises(LookupError):
         keepalived.interface_for(["172.16.0.0/24"], links)
+
+
+def test_a_worker_of_day_2_needs_only_what_is_served(tls_dir: Path) -> None:
+    """Ignition writes what the machine-config server has: the node's role, its settings, who may log in."""
+    found = seeds(rendered(tls_dir, HA, **VIPS))
+    pool = found["MachineConfigPool", "worker"]
+    config = found["MachineConfig", pool["spec"]["configuration"]["name"]]["spec"]["config"]
+    written = files(config)
+    assert json.loads(written["/etc/kubernetes/machine-config.json"])["url"].endswith("/config/worker")
+    assert json.loads(written["/etc/agentlab/settings.json"]) == {"OPERATOR_SETTLE_SECONDS": "2"}
+    assert config["passwd"]["users"] == [{"name": "core", "sshAuthorizedKeys": ["ssh-rsa A", "ssh-rsa B"]}]
+    assert {unit["name"]: unit["enabled"] for unit in config["systemd"]["units"]} == {"kubelet.service": True}
+
+
+def test_what_node_joiner_asks_a_cluster_for(tls_dir: Path) -> None:
+    found = seeds(rendered(tls_dir, HA, **VIPS, http_proxy="http://p:3128", install_config_overrides='{"fips": true}'))
+    data = base64.b64decode(found["Secret", "worker-user-data-managed"]["data"]["userData"])
+    ignition = json.loads(data)["ignition"]
+    assert ignition["config"] == {"merge": [{"source": "https://api-int.ostest.lab.test:22623/config/worker"}]}
+    [authority] = ignition["security"]["tls"]["certificateAuthorities"]
+    assert b"BEGIN CERTIFICATE" in decode(authority)
+    assert found["ConfigMap", "user-ca-bundle"]["data"] == {"ca-bundle.crt": "CA"}
+    assert found["Proxy", "cluster"]["spec"] == {"httpProxy": "http://p:3128", "trustedCA": {"name": ""}}
+    for role in ("master", "worker"):
+        users = found["MachineConfig", f"99-{role}-ssh"]["spec"]["config"]["passwd"]["users"]
+        assert users[0]["sshAuthorizedKeys"] == ["ssh-rsa A", "ssh-rsa B"]
+        assert found["MachineConfig", f"99-{role}-fips"]["spec"]["fips"] is True
+    assert not any("fips" in name for __, name in seeds(rendered(tls_dir, HA, **VIPS, ssh_public_key="")))
+    assert ("MachineConfig", "99-worker-ssh") not in seeds(rendered(tls_dir, HA, **VIPS, ssh_public_key=""))

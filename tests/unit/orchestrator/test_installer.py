@@ -17,6 +17,7 @@ import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.orchestrator import bootstrap as bootstrap_module
@@ -581,3 +582,28 @@ def test_hosts_are_found_by_name_or_address() -> None:
     assert hosts_module.find_host(hosts, node) is hosts[1]
     node["metadata"] = {"name": "other"}
     assert hosts_module.find_host(hosts, node) is hosts[0]
+
+
+def test_a_config_that_is_pointed_to_is_written_to_the_disk(played: FakeService, host: Path) -> None:
+    """The lab's initrd has no network: what a real one would fetch is fetched by the installer, once it is served."""
+    served = {
+        "ignition": {"version": "3.2.0"},
+        "storage": {"files": [{"path": path, "contents": {"source": "data:,served"}} for path in ("/etc/hostname", "/a")]},
+        "systemd": {"units": [{"name": "kubelet.service", "enabled": True, "contents": "[Service]"}]},
+    }
+    inline = {"storage": {"files": [{"path": "/b", "contents": {"source": "data:,inline"}}]}}
+    merged = [{"source": f"{played.url}/config/worker"}, {"source": f"data:,{quote(json.dumps(inline))}"}]
+    pointer = {
+        "ignition": {"version": "3.2.0", "config": {"merge": merged}},
+        "storage": {"files": [{"path": "/etc/hostname", "contents": {"source": "data:,own"}}]},
+    }
+    played.answers["GET /config/worker"] = [(503, {}), (200, served)]
+    played.answers["GET /v2/infra-env/i/hosts/h/downloads/ignition"] = 200, pointer
+    played.answers["GET /v2/clusters/c?exclude-hosts=true"] = 200, {"kind": "AddHostsCluster"}
+    assert install(played, "worker") == 0
+    written = json.loads((host / "opt/install-dir/worker-h.ign").read_text())
+    assert written["ignition"] == {"version": "3.2.0"}
+    assert {entry["path"]: entry["contents"]["source"] for entry in written["storage"]["files"]} == {
+        "/a": "data:,served", "/b": "data:,inline", "/etc/hostname": "data:,own"
+    }  # fmt: skip
+    assert [unit["name"] for unit in written["systemd"]["units"]] == ["kubelet.service"]

@@ -1,0 +1,1 @@
+"""Nodes that join an installed cluster: the installer's add-nodes workflow (openshift/installer `pkg/asset/agent/joiner`)."""

@@ -1,0 +1,38 @@
+"""Checks of the nodes that a profile leaves to day 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..releases import LATEST, RELEASES
+from .build import day2_names, node_names
+from .options import Profile
+from .problems import Finding
+
+FIRST_RELEASE = "4.18"
+"""The first release whose services of joining nodes have a token for each persona, as the lab makes them."""
+_MODES = ("redfish", "minimal", "cdrom", "manual")
+
+
+def check_day2(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Yield what is wrong with nodes of day 2: their role, the release, how they boot, faults that would need them earlier."""
+    later = day2_names(profile)
+    if not later:
+        return
+    roles = {name: role for name, role, __ in node_names(profile)}
+    for name in later:
+        role = roles.get(name, "worker")
+        if role != "worker":
+            yield ("nodes", name, "day2"), True, f"must be false: only workers join an installed cluster, not role {role}"
+    release = profile["release"]["profile"] or LATEST.name
+    known = list(RELEASES)
+    if known.index(release) < known.index(FIRST_RELEASE):
+        yield ("nodes", later[0], "day2"), True, f"requires a release from {FIRST_RELEASE} on, not {release}"
+    mode = profile["boot"]["mode"]
+    if mode not in _MODES:
+        remedy = f"must be one of {', '.join(_MODES)} for a profile with nodes of day 2, which boot from an ISO"
+        yield ("boot", "mode"), mode, remedy
+    for index, fault in enumerate(profile["faults"]):
+        for key in ("node", "peer", "of"):
+            if (name := fault.get(key)) in later:
+                yield ("faults", index, key), name, "is not part of the installation (day2), in which faults happen"
