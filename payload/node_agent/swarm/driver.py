@@ -19,6 +19,7 @@ from .bmc import Bmcs
 from .download import DownloadError, Downloads
 from .hardware import Cluster, Host, populate
 from .install import Pace
+from .programs import Programs
 from .registration import Registration
 from .settings import BOOT_SECONDS, STEP_SECONDS, Settings
 from .stats import Stats, resident_bytes
@@ -69,6 +70,7 @@ class Swarm:
         self._hub = hub.Hub.from_kubeconfig(settings.kubeconfig) if settings.kubeconfig else None
         self._registration = Registration(self, self._hub)
         self._bmcs = Bmcs(settings, self._power_on, self._power_off) if settings.bmc else None
+        self._programs = Programs(settings, self.stats, self._arrived, self._ordered) if settings.agent else None
         self._stop = asyncio.Event()
         self.stopped = False
         self._session: aiohttp.ClientSession
@@ -121,6 +123,10 @@ class Swarm:
                 response = Response(answer.status, decoded)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             response = Response(0, None, why(error))
+        if host is not None and request.name == "instructions":
+            if host.polled:
+                self.stats.reached(self.stats.step_times, "poll interval", started - host.polled)
+            host.polled = started
         wrong = None if response.ok or response.status in request.answers else response.reason()
         self.stats.record(request.name, loop.time() - started, response.status, wrong)
         return response
@@ -170,23 +176,47 @@ class Swarm:
             if host.installing:
                 return
             host.installing = True
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
         await asyncio.sleep(self._pace.seconds(STEP_SECONDS.get(kind, 0.0)))
         if host.silent:
             return
         result = noop.answer(host, step)
-        await self.talk(protocol.reply(host.me, host.cache, step, result), host.me, host)
+        if await self.talk(protocol.reply(host.me, host.cache, step, result), host.me, host):
+            self.stats.reached(self.stats.step_times, kind, loop.time() - begun)
         if protocol.wants_restart(kind, result):
             host.me.agent_version = load_json(result.output, name="output")["agent_image"]
             host.silent = True
         if kind == "logs-gather":
             await self.talk(install.send_logs(host, self._archive, self.settings), host.me, host)
         if kind == "install" and result.exit_code == 0:
-            wanted = load_json(step["args"][0], name="args")
-            host.cluster.id = host.cluster.id or wanted["cluster_id"]  # a hub does not set it
-            if await self.talk(install.installer(host, wanted["role"], self._pace, self._archive), host.me, host):
-                self._end(host)  # it has rebooted into the installed system
-                if self._bmcs:
-                    self._bmcs.installed(host)
+            await self._install(host, step)
+
+    async def _install(self, host: Host, step: dict[str, Any]) -> None:
+        """Carry out the installer's part of the step `install`; at its end the host reboots into the installed system."""
+        wanted = load_json(step["args"][0], name="args")
+        host.cluster.id = host.cluster.id or wanted["cluster_id"]  # a hub does not set it
+        if await self.talk(install.installer(host, wanted["role"], self._pace, self._archive), host.me, host):
+            if self._programs and host.program:
+                self._programs.reboot(host)
+            else:
+                self._end(host)
+            if self._bmcs:
+                self._bmcs.installed(host)
+
+    def _ordered(self, host: Host, step: dict[str, Any]) -> None:
+        """Do what the program of a host does not do: install, and answer the steps that are kept from it."""
+        if step["step_type"] != "install":
+            self._spawn(self._step(host, step))
+        elif not host.installing:
+            host.installing = True
+            self._spawn(self._install(host, step))
+
+    async def _arrived(self, host: Host) -> None:
+        """Note a host's first registration."""
+        if host.me.host_id not in self._started:
+            self._started[host.me.host_id] = time.monotonic()
+            await self._give_role(host)
 
     async def _live(self, host: Host, after: float) -> None:
         await asyncio.sleep(after)
@@ -196,12 +226,13 @@ class Swarm:
         try:
             for kind in self.settings.download:
                 await self._downloads.fetch(kind, host.cluster.infra_env_id)
+            if self._programs and host.program:
+                await self._programs.run(host)
+                return
             while True:
                 command = await self.talk(protocol.register(host.me), host.me, host)
                 protocol.runner_request(command)
-                if host.me.host_id not in self._started:
-                    self._started[host.me.host_id] = time.monotonic()
-                    await self._give_role(host)
+                await self._arrived(host)
                 host.cache.clear()
                 host.silent = False
                 await self.talk(protocol.poll(host.me, host.cache), host.me, host)
@@ -311,7 +342,11 @@ class Swarm:
                     await self._bmcs.listen()
                 await self._registration.set_up()
                 self.stats.clusters = len(self.clusters)
-                if not self.stopped:
+                if not self.stopped and self._programs:
+                    async with self._programs.running(self._session):
+                        await self._all()
+                        await cancel(list(self._tasks_of_hosts.values()))
+                elif not self.stopped:
                     await self._all()
             finally:
                 if self._bmcs:
@@ -344,6 +379,7 @@ class Swarm:
         for at, host in enumerate(self.hosts):
             of.setdefault(host.cluster.number, []).append(host)
             first.setdefault(host.cluster.number, at * apart)
+            self.stats.kinds["program" if host.program else "simulated"] += 1
             if not self._bmcs:
                 self._begin(host, at * apart)
         if self._bmcs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import math
 import random
 import uuid
 from dataclasses import dataclass, field
@@ -72,7 +73,10 @@ class Cluster:
 
 @dataclass(slots=True)
 class Host:
-    """One host of a cluster. Everything is derived from its numbers, so only these are stored. `gone`: it gave up permanently."""
+    """One host of a cluster. Everything is derived from its numbers, so only these are stored. `gone`: it gave up permanently.
+
+    `program`: an agent program runs it. `polled`: when it last asked for instructions (event loop time).
+    """
 
     cluster: Cluster
     number: int
@@ -83,7 +87,9 @@ class Host:
     installing: bool = False
     silent: bool = False
     gone: bool = False
+    program: bool = False
     polls: int = 0
+    polled: float = 0.0
 
     @property
     def name(self) -> str:
@@ -157,21 +163,27 @@ def disk(at: int, entry: tuple[str, str, int, str], serial: str) -> dict[str, An
 
 
 def populate(settings: Settings, clusters: list[Cluster]) -> list[Host]:
-    """The hosts of all clusters: ids, hardware and failures follow from the seed."""
+    """The hosts of all clusters: ids, hardware and failures follow from the seed.
+
+    Those that a program runs are spread evenly, beginning with the first. They have no failure.
+    """
     kinds, weights = list(settings.hardware), list(settings.hardware.values())
     failures = [*settings.failures, ""]
     shares = [*settings.failures.values(), 1 - sum(settings.failures.values())]
-    hosts = []
+    hosts: list[Host] = []
     for cluster in clusters:
         chance = random.Random(f"{settings.seed}/{cluster.number}")  # the same wherever the cluster's part runs
         for number in range(cluster.size):
             host_id = str(uuid.uuid5(NAMESPACE, f"{settings.seed}/{cluster.infra_env_id}/{cluster.number}/{number}"))
+            program = settings.agent is not None and begins(len(hosts), settings.share)
+            profile, failure = chance.choices(kinds, weights)[0], chance.choices(failures, shares)[0]
             hosts.append(
                 Host(
                     cluster=cluster,
                     number=number,
-                    profile=chance.choices(kinds, weights)[0],
-                    failure=chance.choices(failures, shares)[0],
+                    profile=profile,
+                    failure="" if program else failure,
+                    program=program,
                     me=Identity(
                         cluster.infra_env_id,
                         host_id,
@@ -183,6 +195,11 @@ def populate(settings: Settings, clusters: list[Cluster]) -> list[Host]:
                 )
             )
     return hosts
+
+
+def begins(number: int, share: float) -> bool:
+    """Return whether a host is of a share of all, of which every prefix of hosts has at least its part."""
+    return math.ceil((number + 1) * share) > math.ceil(number * share)
 
 
 def subnet_prefix(settings: Settings) -> int:

@@ -72,6 +72,8 @@ def manifests(options: argparse.Namespace, defaults: argparse.Namespace, setting
         )
     if options.report or settings.part != (1, 1):
         raise SwarmError("--kubernetes: cannot be used with --report or --part; pods print their reports to their logs")
+    if settings.agent:
+        raise SwarmError("--kubernetes: cannot be used with --agent, which a pod does not have")
     files = {key: Path(getattr(options, key)) for key in FILES if getattr(options, key)}
     tokens = {key: os.environ[key] for key in TOKENS if os.environ.get(key)}
     with tempfile.TemporaryDirectory() as folder:

@@ -108,6 +108,10 @@ def parser() -> argparse.ArgumentParser:
         help="OLM operators of each cluster, e.g. lso,metallb (REST mode)",
     )
     word("--agent-version", "agent image reported by the simulated hosts; default: the service's own", "PULLSPEC")
+    group.add_argument(
+        "--agent", type=Path, metavar="FILE", help="agent program that runs a share of the hosts in its dry-run mode"
+    )
+    number("--share", "share of the hosts that --agent runs", unit="SHARE")
     group.add_argument("--pull-secret-file", type=Path, metavar="FILE", help="pull secret for registering clusters")
     group.add_argument(
         "--download", default="", metavar="NAME,...", help="what each host downloads before it registers (REST mode)"
@@ -227,6 +231,10 @@ def settings_of(options: argparse.Namespace) -> Settings:
         values["template"] = load_template(values["template"])
     else:
         values["template"] = {}
+    if values["agent"]:
+        from .programs import validate
+
+        validate(values["agent"])
     values["operators"] = tuple(filter(None, values["operators"].split(",")))
     values["thresholds"] = shares(values["thresholds"], "--threshold")
     values["download"] = tuple(filter(None, values["download"].split(",")))

@@ -149,6 +149,33 @@ def grid(title: str, first: str, rows: Iterable[tuple[str, dict[str, Any]]], sec
     )
 
 
+def compared(report: dict[str, Any]) -> str:
+    """Tables that set hosts that a program runs beside simulated ones; empty without such hosts."""
+    kinds = report.get("kinds", {})
+    if not kinds.get("program"):
+        return ""
+
+    def rows(simulated: str, program: str) -> Iterable[tuple[str, dict[str, Any]]]:
+        both = {
+            "simulated": (report[simulated], kinds.get("simulated", 0)),
+            "agent": (report[program], kinds["program"]),
+        }
+        for name in report[program]:
+            row: dict[str, Any] = {}
+            for kind, (table, hosts) in both.items():
+                summary = table.get(name, {})
+                row[f"{kind}: per host"] = round(summary.get("count", 0) / hosts, 1) if hosts else 0
+                row |= {f"{kind}: {key}": summary.get(f"{key}_ms", 0) for key in ("p50", "p99")}
+            yield name, row
+
+    return grid(
+        f"Requests of {kinds['program']:,} hosts that the agent program runs beside simulated ones, milliseconds",
+        "Operation", rows("operations", "program_operations"),
+    ) + grid(
+        "From a step's arrival to its reply, and between two polls, milliseconds", "Step", rows("time_to_reply", "program_time_to_reply")
+    )  # fmt: skip
+
+
 def texts(title: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]], none: str) -> str:
     """A table of messages; `none` replaces an empty one."""
     if not rows:
@@ -214,6 +241,11 @@ def page(report: dict[str, Any]) -> str:
         ("Verdict", "; ".join(bad) or "passed", "bad" if bad else ""),
         ("Against", f"{settings['url']}{machines}", ""),
         ("What", f"{used['peak_agents']:,} hosts at a time, clusters: {report['clusters']:,} ({shapes})", ""),
+        *(
+            [("Agent program", f"{settings['agent']} runs {count:,} of the hosts", "")]
+            if (count := report.get("kinds", {}).get("program"))
+            else []
+        ),
         ("When", f"{began:%Y-%m-%d %H:%M:%S} UTC, for {report['seconds']:,} s", ""),
         ("Result", "; ".join(ends), "" if len(ends) == 1 else "bad"),
         ("Errors", f"{sum(report['errors'].values()):,}" + f"; {report['lost_on_purpose']:,} requests lost on purpose" * bool(report["lost_on_purpose"]),
@@ -241,6 +273,7 @@ def page(report: dict[str, Any]) -> str:
               "None."),
         texts("Errors", ("Operation", "Message", "Count"), [(row["operation"], row["message"], row["count"]) for row in report["messages"]], "None."),
         grid("Operations, milliseconds", "Operation", report["operations"].items()),
+        compared(report),
         grid("Time to download a file, seconds", "File", report.get("time_to_download", {}).items(), seconds=True),
         grid("Time from registration to a host's status, seconds", "Status", report["time_to_host_status"].items(), seconds=True),
         grid("Time from registration to a host's stage, seconds", "Stage", report["time_to_host_stage"].items(), seconds=True),

@@ -126,6 +126,7 @@ def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
         "ends": summed(report["ends"] for report in reports),
         "failed": [row for report in reports for row in report["failed"]],
         "gave_up": summed(report["gave_up"] for report in reports),
+        "kinds": summed(report.get("kinds", {}) for report in reports),
         "lost_on_purpose": sum(report["lost_on_purpose"] for report in reports),
         "downloaded_bytes": summed(report.get("downloaded_bytes", {}) for report in reports),
         **summaries(tables),

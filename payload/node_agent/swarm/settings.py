@@ -164,6 +164,7 @@ class Settings:
     laid over the resources that the swarm makes. `network_delay`: before each request, with as much again at random as `network_jitter`.
     `poll_limit`: most seconds between two polls of a host, for short runs against a service that requests 60 (0: as requested).
     `allow_unfinished`: clusters that are not installed when `duration` is over do not count as a failure.
+    `agent`: a program that runs the `share` of the hosts in its dry-run mode.
     `download`: what each host downloads before it registers, of `DOWNLOADS`.
     `bmc`: address of the hosts' BMCs, by which they are switched on; without it all appear during `ramp_up`.
     `thresholds`: name of a figure of `THRESHOLDS` -> the most it may be.
@@ -202,6 +203,8 @@ class Settings:
     register_interval: float = 60.0
     poll_limit: float = 0.0
     download: tuple[str, ...] = ()
+    agent: Path | None = None
+    share: float = 0.05
     bmc: str = ""
     bmc_password: str = field(default="", repr=False)
     write_reports: int = 20
@@ -259,6 +262,8 @@ class Settings:
             raise SwarmError("--template: requires --kubeconfig, and cannot be used with --discover")
         if self.download and self.kubeconfig:
             raise SwarmError("--download: cannot be used with --kubeconfig")
+        if not 0 < self.share <= 1:
+            raise SwarmError(f"--share {self.share:g}: must be above 0, and 1 at most")
         if self.bmc and self.ramp_up:
             raise SwarmError("--ramp-up: cannot be used with --bmc, by which hosts are switched on")
         if self.operators and (self.discover or self.kubeconfig):
@@ -269,7 +274,7 @@ class Settings:
         values = asdict(self)
         for name in ("pull_secret", "agent_token", "user_token", "bmc_password", "template"):
             values.pop(name)
-        return values | {name: str(values[name] or "") for name in ("report", "kubeconfig")}
+        return values | {name: str(values[name] or "") for name in ("report", "kubeconfig", "agent")}
 
 
 def service_url(text: str) -> str:

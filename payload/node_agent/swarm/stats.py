@@ -102,7 +102,8 @@ class Stats:
     """Counters since `begin`. `samples`: the time series of the report, one dictionary a second; after an hour every other goes.
 
     `ends`: results of clusters; `failed`: the service's view of those that were not installed; `gave_up`: reasons of hosts.
-    `lost`: requests that a lossy host never sent.
+    `lost`: requests that a lossy host never sent. `step_times`: of simulated hosts, from a step's arrival to its reply, and
+    between two polls; `program_operations`, `program_times`: the same of hosts that a program runs. `kinds`: hosts of both.
     """
 
     begin: float = field(default_factory=time.monotonic)
@@ -116,6 +117,10 @@ class Stats:
     host_times: dict[str, Histogram] = field(default_factory=dict)
     cluster_times: dict[str, Histogram] = field(default_factory=dict)
     stage_times: dict[str, Histogram] = field(default_factory=dict)
+    step_times: dict[str, Histogram] = field(default_factory=dict)
+    program_operations: dict[str, Histogram] = field(default_factory=dict)
+    program_times: dict[str, Histogram] = field(default_factory=dict)
+    kinds: Counter[str] = field(default_factory=Counter)
     download_times: dict[str, Histogram] = field(default_factory=dict)
     downloaded_bytes: Counter[str] = field(default_factory=Counter)
     clusters: int = 0
@@ -134,11 +139,14 @@ class Stats:
     _errors: int = 0
     _last: tuple[float, float, int, int] = (0.0, 0.0, 0, 0)
 
-    def record(self, operation: str, seconds: float, status: int, error: str | None = None) -> None:
-        """Count a call that took `seconds`; error: the problem with its response."""
-        histogram = self.operations.get(operation)
+    def record(
+        self, operation: str, seconds: float, status: int, error: str | None = None, program: bool = False
+    ) -> None:
+        """Count a call that took `seconds`; error: the problem with its response; program: whether a program made it."""
+        table = self.program_operations if program else self.operations
+        histogram = table.get(operation)
         if histogram is None:
-            histogram = self.operations[operation] = Histogram()
+            histogram = table[operation] = Histogram()
         histogram.add(seconds)
         self._recent.add(seconds)
         if error is not None:
@@ -185,7 +193,9 @@ class Stats:
     def sample(self) -> dict[str, Any]:
         """Close a second: rates and states since the last one."""
         now, cpu = time.monotonic() - self.begin, time.process_time()
-        requests = sum(histogram.count for histogram in self.operations.values())
+        requests = sum(
+            histogram.count for table in (self.operations, self.program_operations) for histogram in table.values()
+        )
         then, cpu_then, requests_then, errors_then = self._last
         span = max(now - then, 1e-6)
         self.agent_seconds += self.active * span
@@ -223,6 +233,9 @@ class Stats:
             "time_to_host_status": self.host_times,
             "time_to_host_stage": self.stage_times,
             "time_to_cluster_status": self.cluster_times,
+            "time_to_reply": dict(sorted(self.step_times.items())),
+            "program_operations": dict(sorted(self.program_operations.items())),
+            "program_time_to_reply": dict(sorted(self.program_times.items())),
         }
         return {
             "began": round(self.began, 1),
@@ -231,6 +244,7 @@ class Stats:
             "ends": dict(self.ends),
             "failed": self.failed,
             "gave_up": dict(self.gave_up),
+            "kinds": dict(self.kinds),
             "lost_on_purpose": self.lost,
             "downloaded_bytes": dict(self.downloaded_bytes),
             **summaries(tables),
