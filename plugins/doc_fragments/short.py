@@ -349,6 +349,11 @@ options:
           - The rate of either direction, in kilobits per second.
           - From 8 to 10000000.
         type: int
+      bytes_per_second:
+        description:
+          - How fast the machine reads its medium at most.
+          - From 1024 to 1000000000.
+        type: int
       service:
         description:
           - The service of the lab that ends.

@@ -27,11 +27,12 @@ options:
       - V(redfish) inserts the image as virtual media through each machine's BMC.
       - V(minimal) is the same with a minimal image, whose root file system is published too.
       - V(cdrom) puts it into the domain's CD drive, without a BMC.
+      - V(usb) does so as a USB stick.
       - V(pxe) publishes the boot artifacts next to the image; the machines fetch the iPXE script, kernel and root file system.
       - V(manual) publishes the image and boots nothing.
       - With O(nodes) it must be V(cdrom).
     type: str
-    choices: [redfish, minimal, cdrom, pxe, manual]
+    choices: [redfish, minimal, cdrom, usb, pxe, manual]
     default: redfish
   secrets:
     description: The content of C(secrets.json) in the run directory, with the passwords for the BMCs.

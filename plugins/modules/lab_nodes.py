@@ -90,7 +90,7 @@ def main() -> None:
                 pool=hypervisor["pool"],
                 domain_type=domain_type,
                 console=Path(node["console"]),
-                network_boot=not MODES[plan["boot"]["mode"]].cd,
+                medium=MODES[plan["boot"]["mode"]].medium,
                 medium_first=any(faults.of_kind(plan, "boot_order", node["name"])),
                 clock_offset=sum(fault["offset"] for fault in faults.of_kind(plan, "clock", node["name"])),
             )

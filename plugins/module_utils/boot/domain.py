@@ -1,4 +1,4 @@
-"""A domain as a machine that boots without a BMC: from a CD (boot mode `cdrom`), or from the network (`pxe`)."""
+"""A domain as a machine that boots without a BMC: from a CD (boot mode `cdrom`), a USB stick (`usb`), or the network (`pxe`)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class Machine:
     """Domain `name`; the methods are those of `machine.Machine`. `insert` takes a path instead of a URL.
 
-    has_cd: False for a machine that boots from the network; its media are on the lab's file server.
+    medium: what it boots from; one that boots from the network has nothing inserted, its files are on the lab's file server.
     """
 
-    def __init__(self, connection: libvirt.virConnect, name: str, has_cd: bool = True) -> None:
-        self._connection, self._name, self._has_cd = connection, name, has_cd
+    def __init__(self, connection: libvirt.virConnect, name: str, medium: domain.Medium = "cdrom") -> None:
+        self._connection, self._name, self._medium = connection, name, medium
         self._domain = connection.lookupByName(name)
 
     def power(self) -> str:
@@ -39,10 +39,10 @@ class Machine:
         return True
 
     def insert(self, url: str) -> bool:
-        return self._has_cd and domain.set_cdrom(self._connection, self._name, url)
+        return self._medium != "network" and domain.set_medium(self._connection, self._name, url, self._medium)
 
     def eject(self) -> bool:
-        return self._has_cd and domain.set_cdrom(self._connection, self._name, None)
+        return self._medium != "network" and domain.set_medium(self._connection, self._name, None, self._medium)
 
     def boot_from_cd(self) -> None:
         """Do nothing: an empty disk falls through to the next boot device."""

@@ -1,10 +1,11 @@
 """sushy-emulator with what a lab needs: `python3 emulator.py CONFIG`, a program of its own.
 
-Differs from the command `sushy-emulator` in five things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
+Differs from the command `sushy-emulator` in six things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
 which upstream omits. A request to set the boot device is accepted and changes nothing, so the domain's own order stays
 (upstream's `SUSHY_EMULATOR_IGNORE_BOOT_DEVICE` replaces it by the floppy). Media go from the download into the pool by a
 rename, not by a second copy, and an ejected image leaves nothing behind. It answers to addresses and to its own name only.
-It answers again when libvirtd has been restarted.
+It answers again when libvirtd has been restarted. A medium gets the place in the boot order that the machine's disks leave
+free, where the order is on the devices.
 """
 
 from __future__ import annotations
@@ -92,6 +93,19 @@ class BootOrderStays:
                 for volume in pool.listAllVolumes():
                     if volume.path() == before and not self._in_use(connection, before):
                         volume.delete()
+
+    def _add_boot_image(
+        self, domain: libvirt.virDomain, domain_tree: ET.Element, device: str, boot_image: str, write_protected: bool
+    ) -> None:
+        super()._add_boot_image(domain, domain_tree, device, boot_image, write_protected)  # type: ignore[misc]
+        orders = {int(boot.get("order", "0")) for boot in domain_tree.findall("devices/*/boot")}
+        media = [
+            disk
+            for disk in domain_tree.findall("devices/disk")
+            if disk.get("device") == self.DEVICE_TYPE_MAP.get(device)
+        ]
+        if orders and media:
+            ET.SubElement(media[-1], "boot", {"order": str(min({*range(1, len(orders) + 2)} - orders))})
 
     def _in_use(self, connection: libvirt.virConnect, path: str) -> bool:
         return any(f"'{path}'" in domain.XMLDesc() for domain in connection.listAllDomains(1))

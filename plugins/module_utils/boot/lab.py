@@ -114,7 +114,7 @@ class Lab:
         """Give what drives a node's machine."""
         mode = MODES[self.mode]
         if not mode.bmc:
-            yield lambda node: domain.Machine(connection, node["domain"], has_cd=mode.cd)
+            yield lambda node: domain.Machine(connection, node["domain"], mode.medium)
             return
 
         def reach(node: Node) -> Machine:

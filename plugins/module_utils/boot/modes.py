@@ -5,19 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from ..libvirt.domain import Medium
 from ..plan.model import BootMode
 
 
 class Mode(NamedTuple):
     """How machines get their image.
 
-    bmc: through each machine's BMC; otherwise the domain itself is switched. cd: whether the image is a CD, which is inserted.
+    bmc: through each machine's BMC; otherwise the domain itself is switched. medium: what machines boot from while their disks
+    are empty.
     published: whether machines fetch it from the lab's file server; otherwise it is a file of the hypervisor. beside: the folder,
     seen from the image, whose files are published with it. boots: whether the lab boots the machines, or a person does.
     """
 
     bmc: bool = False
-    cd: bool = True
+    medium: Medium = "cdrom"
     published: bool = True
     beside: str | None = None
     boots: bool = True
@@ -34,6 +36,7 @@ MODES: dict[BootMode, Mode] = {
     "redfish": Mode(bmc=True),
     "minimal": Mode(bmc=True, beside="boot-artifacts"),
     "cdrom": Mode(published=False),
-    "pxe": Mode(cd=False, beside="."),
+    "usb": Mode(medium="usb", published=False),
+    "pxe": Mode(medium="network", beside="."),
     "manual": Mode(boots=False),
 }

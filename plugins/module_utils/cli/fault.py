@@ -40,6 +40,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--milliseconds", type=int, metavar="N", help="of delay: how late each packet is, each way")
     parser.add_argument("--percent", type=int, metavar="N", help="of loss: packets of a hundred, each way")
     parser.add_argument("--kbits", type=int, metavar="N", help="of rate: kilobits per second, each way")
+    parser.add_argument("--bytes-per-second", type=int, metavar="BYTES", help="of slow_media: how fast it is read")
     parser.add_argument("--peer", metavar="NODE", help="of arp_one_way: the node whose replies are dropped")
     end = parser.add_mutually_exclusive_group()
     end.add_argument("--undo", action="store_true", help="undo the fault")
@@ -85,7 +86,7 @@ def _fault(cluster: Cluster, args: argparse.Namespace) -> Fault:
             right = "is part of a plan: put it under `faults` in the profile, and deploy that"
         raise LabError(f"KIND {args.kind!r}: {right}")
     subject = kind.required[0]
-    names = ("nic", "mtu", "milliseconds", "percent", "kbits", "peer", "seconds")
+    names = ("nic", "mtu", "milliseconds", "percent", "kbits", "bytes_per_second", "peer", "seconds")
     given: dict[str, Any] = {name: getattr(args, name) for name in names}
     fault: dict[str, Any] = {"kind": args.kind, subject: args.target}
     fault |= {name: value for name, value in given.items() if value is not None}

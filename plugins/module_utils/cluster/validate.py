@@ -16,7 +16,7 @@ from ..plan.machines import Node, in_network
 from ..plan.model import Plan
 from ..plan.topologies import TOPOLOGIES
 from ..vocabulary import PLATFORMS, UNINITIALIZED, WITH_VIPS
-from . import fencing, links
+from . import fencing, links, machine
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
@@ -70,11 +70,30 @@ def validate(
             checks += checked()
         except ClusterError as error:
             checks.append(Check(title, False, str(error)))
+    if plan and ask:
+        checks += _machines(plan, ask)
     if plan and ask and links.asked(plan):
         checks += _links(plan, ask)
     if plan and ask and TOPOLOGIES[plan["cluster"]["topology"]].fencing:
         checks += map(_planned, fencing.findings(plan, ask))
     return [*checks, *(_access(plan) if plan else ())]
+
+
+def _machines(plan: Plan, ask: links.Ask) -> Iterable[Check]:
+    """Names, firmware, TPMs and disks of the nodes, which are asked at once; what is as planned is one line for each node."""
+    nodes = [node for node in plan["nodes"] if node["role"] != faults.EXTRA]
+    with ThreadPoolExecutor() as pool:
+        seen = list(pool.map(lambda node: machine.look(plan, node, ask), nodes))
+    for node, there in zip(nodes, seen, strict=True):
+        if there.problem:
+            yield Check(f"machine of {node['name']}", False, there.problem)
+            continue
+        found = list(machine.findings(node, there))
+        if all(one.ok for one in found):
+            yield Check(f"machine of {node['name']}", True, "; ".join(f"{one.subject} {one.found}" for one in found))
+        for one in found:
+            if not one.ok:
+                yield _planned(one._replace(subject=f"{one.subject} of {node['name']}"))
 
 
 def _links(plan: Plan, ask: links.Ask) -> Iterable[Check]:

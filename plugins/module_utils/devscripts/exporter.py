@@ -193,6 +193,16 @@ class _Exporter:
                 usual = getattr(presets[role], field) if self.real else own[role][field]
                 if self.given[role][field] != usual:
                     self.put(f"{variables.ROLE_PREFIXES[role]}_{suffix}", self.given[role][field], f"{role}.{field}")
+            if self.given[role].get("name_format"):
+                self.put(
+                    f"{variables.ROLE_PREFIXES[role]}_HOSTNAME_FORMAT",
+                    self.given[role]["name_format"],
+                    f"{role}.name_format",
+                )
+            if self.given[role]["root_device_hints"]:
+                self.lose(f"{role}.root_device_hints", "dev-scripts has the hint deviceName alone")
+            if self.given[role]["secure_boot"]:
+                self.lose(f"{role}.secure_boot", "dev-scripts boots without it")
             if self.given[role]["disk_bus"] != MACHINE["disk_bus"]:
                 self.lose(f"{role}.disk_bus")
         device = self.everywhere("root_device")
@@ -204,6 +214,8 @@ class _Exporter:
         if disks:
             sizes = {disk["size_gib"] for disk in disks}
             buses = {disk.get("bus", MACHINE["disk_bus"]) for disk in disks}
+            if any(set(disk) - {"size_gib", "bus"} for disk in disks):
+                self.lose("extra_disks", "dev-scripts' disks report what QEMU's disks do")
             if len(sizes) > 1 or buses != {"virtio"} or len(disks) > 25:
                 self.lose("extra_disks", "dev-scripts has up to 25 extra disks of one size, on the bus virtio")
             else:
@@ -348,9 +360,10 @@ class _Exporter:
                 self.lose("firmware", "PXE in a scenario of dev-scripts has bios")
         elif firmware != MACHINE["firmware"]:
             self.put("LIBVIRT_FIRMWARE", firmware, "firmware")
+        self.only_default("boot.eject")
         if mode == "minimal":
             self.put("AGENT_MINIMAL_ISO", "true", "boot.mode")
-        elif mode in ("cdrom", "manual"):
+        elif mode in ("cdrom", "usb", "manual"):
             self.lose("boot.mode", "dev-scripts inserts the ISO into a CD drive; read back it is `redfish`")
 
     def installer(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..documents import DocumentError, load_yaml
 from ..plan import files, profile
+from ..plan.formats import FORMATS, fits
 from ..plan.topologies import TOPOLOGIES, Topology
 from . import scenarios, variables
 from .builder import Builder
@@ -108,6 +109,7 @@ def _machines(b: Builder, row: Topology) -> None:
                 b.put(f"{role}.{field}", number, name)
             elif b.real and getattr(presets[role], field) != getattr(row.group(role).ocp, field):
                 b.put(f"{role}.{field}", getattr(presets[role], field))
+        _names(b, role, f"{prefix}_HOSTNAME_FORMAT")
     b.everywhere("root_device", b.value("AGENT_ROOT_DEVICE_HINTS") or None, "AGENT_ROOT_DEVICE_HINTS")
     b.everywhere("tpm", bool(b.value("VM_TPM_EMULATOR")) or None, "VM_TPM_EMULATOR")
     if b.boolean("VM_EXTRADISKS"):
@@ -120,6 +122,18 @@ def _machines(b: Builder, row: Topology) -> None:
         found = [{"size_gib": int(size[1]), "bus": "virtio"} for _disk in disks]
         own = [name for name in ("VM_EXTRADISKS_LIST", "VM_EXTRADISKS_SIZE") if b.value(name)]
         b.everywhere("extra_disks", found, "VM_EXTRADISKS", *own)
+
+
+def _names(b: Builder, role: str, name: str) -> None:
+    text = b.value(name)
+    if not text:
+        return
+    if not fits("name_format", text):
+        b.refuse(name, f"must be {FORMATS['name_format'].meaning}")
+    elif b.counts[role]:
+        b.put(f"{role}.name_format", text, name)
+    else:
+        b.ignored[name] = f"there are no {role}s"
 
 
 def boot(b: Builder) -> None:

@@ -70,6 +70,7 @@ MAPPED: dict[str, Mapped] = {
     "AGENT_ROOT_DEVICE_HINTS": Mapped(f"root_device of {EACH_ROLE}"),
     "AGENT_WAIT_FOR_INSTALL_COMPLETE": Mapped("the option --stop-after of agentlab deploy", "boolean", "true"),
     "ARBITER_DISK": Mapped("arbiter.disk_gib", "integer", "50"),
+    "ARBITER_HOSTNAME_FORMAT": Mapped("arbiter.name_format", default="arbiter-%d"),
     "ARBITER_MEMORY": Mapped("arbiter.memory_mib", "integer", "8192"),
     "ARBITER_VCPU": Mapped("arbiter.vcpus", "integer", "4"),
     "BAREMETAL_API_VIP": Mapped("vips.api", "list"),
@@ -106,6 +107,7 @@ MAPPED: dict[str, Mapped] = {
     "LIBVIRT_FIRMWARE": Mapped(f"firmware of {EACH_ROLE}", default="uefi"),
     "LOCAL_REGISTRY_PORT": Mapped("services.registry.port", "integer", "5000"),
     "MASTER_DISK": Mapped("master.disk_gib", "integer", "60"),
+    "MASTER_HOSTNAME_FORMAT": Mapped("master.name_format", default="master-%d"),
     "MASTER_MEMORY": Mapped("master.memory_mib", "integer", "16384"),
     "MASTER_VCPU": Mapped("master.vcpus", "integer", "8"),
     "MIRROR_IMAGES": Mapped("services.registry, in which the lab payload always is", "boolean"),
@@ -132,6 +134,7 @@ MAPPED: dict[str, Mapped] = {
     "VM_EXTRADISKS_LIST": Mapped("extra_disks, how many", "list", "vdb"),
     "VM_EXTRADISKS_SIZE": Mapped("extra_disks[].size_gib", default="8G"),
     "WORKER_DISK": Mapped("worker.disk_gib", "integer", "60"),
+    "WORKER_HOSTNAME_FORMAT": Mapped("worker.name_format", default="worker-%d"),
     "WORKER_MEMORY": Mapped("worker.memory_mib", "integer", "8192"),
     "WORKER_VCPU": Mapped("worker.vcpus", "integer", "4"),
     "WORKING_DIR": Mapped("hypervisor.state_dir, its folder `agentlab`", default="/opt/dev-scripts"),
@@ -143,7 +146,6 @@ _APPLIANCE = (
 _BAREMETAL = "agentlab makes the machines itself; machines of an inventory are not supported"
 _BGP = "there is no top-of-rack BGP speaker"
 _EXTRA = "machines that are added later are not planned; `worker.count` is all that there are"
-_FORMAT = "nodes are called master-N, arbiter-N and worker-N"
 _ISCSI = "no boot mode is iSCSI"
 _LANDING = "all machines are nodes of the cluster"
 _OVE = "the ISO without a registry (OVE) cannot be built"
@@ -169,7 +171,6 @@ REFUSED: dict[str, Refused] = {
         "false",
     ),
     "APPLIANCE_IMAGE": Refused(_APPLIANCE, default="quay.io/edge-infrastructure/openshift-appliance:latest"),
-    "ARBITER_HOSTNAME_FORMAT": Refused(_FORMAT, default="arbiter-%d"),
     "ARM_NODES_FILE": Refused(_ARM),
     "ASSETS_EXTRA_FOLDER": Refused(
         "a profile has no extra manifests; put them into openshift/ of the run directory after `agentlab configure`"
@@ -189,7 +190,6 @@ REFUSED: dict[str, Refused] = {
         "Ignition of the machines is not merged; `agentlab iso ignition` changes that of the ISO"
     ),
     "LOCAL_REGISTRY_DNS_NAME": Refused("the registry's name is virthost.CLUSTER.DOMAIN"),
-    "MASTER_HOSTNAME_FORMAT": Refused(_FORMAT, default="master-%d"),
     "NODES_FILE": Refused(_BAREMETAL),
     "NODES_PLATFORM": Refused(_BAREMETAL, default="libvirt"),
     "NUM_ARM_WORKERS": Refused(_ARM, "integer", "0"),
@@ -208,7 +208,6 @@ REFUSED: dict[str, Refused] = {
     "REDFISH_EMULATOR_IGNORE_BOOT_DEVICE": Refused("BMCs follow the boot sequence of agentlab", "boolean", "False"),
     "REGISTRY_BACKEND": Refused("the registry is agentlab's own", default="podman"),
     "VM_NODES_FILE": Refused("dev-scripts refuses it too"),
-    "WORKER_HOSTNAME_FORMAT": Refused(_FORMAT, default="worker-%d"),
 }
 
 _DERIVED = "agentlab derives it from the profile"

@@ -1,7 +1,7 @@
 """Nodes of a plan as libvirt domains (https://libvirt.org/formatdomain.html).
 
-Boot order is disk, then CD: an empty disk falls through to the agent ISO, a written one boots. It is in `<os>`, not on
-the devices, because the BMC emulator rewrites the CD device.
+Boot order is disk, then medium: an empty disk falls through to the agent ISO, a written one boots. With one disk it is in `<os>`.
+With several, any of which may be installed to, and with a USB stick, it is on the devices: `<os>` only boots the first disk.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import LabError
 from ..plan.machines import Disk, Nic, Node
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 METADATA = "{https://agentlab.test/xmlns/1.0}node"
 # What RHEL 9 needs (x86-64-v2). `-cpu max` costs TCG half of its speed.
 TCG_CPU = "Nehalem"
+Medium = Literal["cdrom", "usb", "network"]
+_COMPARED = {("scsi", "virtio-scsi"), ("usb", "none"), ("usb", "qemu-xhci")}
 UNDEFINE = 4 | 2 | 1 | 16  # NVRAM | SNAPSHOTS_METADATA | MANAGED_SAVE | CHECKPOINTS_METADATA
 
 
@@ -33,18 +35,20 @@ def render(
     pool: str,
     domain_type: str,
     console: Path,
-    network_boot: bool = False,
+    medium: Medium = "cdrom",
     medium_first: bool = False,
     clock_offset: int = 0,
 ) -> ET.Element:
     """Return the definition of `node` (an entry of a plan's `nodes`) of the cluster of `owner`, with its mark.
 
-    pool: where its disks are; domain_type: kvm or qemu; console: the file that gets its serial console; network_boot:
-    whether an empty disk falls through to the network instead of the CD; medium_first: whether that comes before the disk;
-    clock_offset: seconds that the machine's clock is ahead of the host's.
+    pool: where its disks are; domain_type: kvm or qemu; console: the file that gets its serial console; medium: what an
+    empty disk falls through to; medium_first: whether that comes before the disk; clock_offset: seconds that the machine's
+    clock is ahead of the host's.
     """
     scsi = any(disk["bus"] == "scsi" for disk in node["disks"])
-    boot = ["hd", "network" if network_boot else "cdrom"]
+    boot = ["hd", medium]
+    ordered = medium == "usb" or len(node["disks"]) > 1
+    first = 1 + medium_first
     maker = node.get("manufacturer")
     return element(
         "domain",
@@ -64,10 +68,8 @@ def render(
             "os",
             {"firmware": "efi"} if node["firmware"] == "uefi" else None,
             element("type", {"arch": "x86_64", "machine": "q35"}, text="hvm"),
-            element("firmware", None, element("feature", {"enabled": "no", "name": "secure-boot"}))
-            if node["firmware"] == "uefi"
-            else None,
-            *(element("boot", {"dev": device}) for device in (reversed(boot) if medium_first else boot)),
+            _firmware(bool(node.get("secure_boot"))) if node["firmware"] == "uefi" else None,
+            *(element("boot", {"dev": device}) for device in (reversed(boot) if medium_first else boot) if not ordered),
             element("smbios", {"mode": "sysinfo"}) if maker else None,
         ),
         element(
@@ -77,7 +79,15 @@ def render(
         )
         if maker
         else None,
-        element("features", None, element("acpi"), element("apic"), *_translation(domain_type)),
+        element(
+            "features",
+            None,
+            element("acpi"),
+            element("apic"),
+            # Only the firmware may write its variables.
+            element("smm", {"state": "on"}) if node.get("secure_boot") else None,
+            *_translation(domain_type),
+        ),
         _cpu(domain_type),
         element(
             "clock",
@@ -89,10 +99,15 @@ def render(
         element(
             "devices",
             None,
-            *(_disk(disk, pool) for disk in node["disks"]),
+            *(_disk(disk, pool, order if ordered else None) for order, disk in enumerate(node["disks"], first)),
             element("controller", {"type": "scsi", "index": 0, "model": "virtio-scsi"}) if scsi else None,
-            element("controller", {"type": "usb", "model": "none"}),
-            *(_interface(nic) for nic in node["nics"]),
+            element("controller", {"type": "usb", "model": "qemu-xhci" if medium == "usb" else "none"}),
+            *(
+                _interface(
+                    nic, _free(first, len(node["disks"])) if ordered and medium == "network" and not number else None
+                )
+                for number, nic in enumerate(node["nics"])
+            ),
             element("serial", {"type": "pty"}, element("log", {"file": console, "append": "on"})),
             element("memballoon", {"model": "none"}),
             element("rng", {"model": "virtio"}, element("backend", {"model": "random"}, text="/dev/urandom")),
@@ -135,24 +150,23 @@ def _devices(tree: ET.Element) -> ET.Element:
 
 
 def defined(domain: libvirt.virDomain) -> ET.Element:
-    """Return the persistent definition without parts that are not compared: the CD, and the machine type's version.
+    """Return the persistent definition without parts that are not compared: the medium, and the machine type's version.
 
-    `domain` is libvirt's object. The version of the machine type follows the QEMU of the day it was defined, and the CD
+    `domain` is libvirt's object. The version of the machine type follows the QEMU of the day it was defined, and the medium
     changes with each boot.
     """
     tree = ET.fromstring(domain.XMLDesc(2))  # VIR_DOMAIN_XML_INACTIVE
     devices = _devices(tree)
-    for disk in devices.findall("disk"):
-        if disk.get("device") == "cdrom":
-            devices.remove(disk)
+    for disk in _media(devices):
+        devices.remove(disk)
     for controller in devices.findall("controller"):
-        if (controller.get("type"), controller.get("model")) not in {("scsi", "virtio-scsi"), ("usb", "none")}:
+        if (controller.get("type"), controller.get("model")) not in _COMPARED:
             devices.remove(controller)
     machine = tree.find("os/type")
     if machine is not None and machine.get("machine", "").startswith("pc-q35"):
         machine.set("machine", "q35")
     for feature in tree.findall("os/firmware/feature"):
-        if feature.get("name") != "secure-boot":
+        if feature.get("name") != "secure-boot" and feature.get("enabled") == "no":
             tree.find("os/firmware").remove(feature)  # type: ignore[union-attr]
     return tree
 
@@ -172,14 +186,23 @@ def remove(connection: libvirt.virConnect, name: str, mark: str) -> bool:
     return True
 
 
-def set_cdrom(connection: libvirt.virConnect, name: str, image: str | None) -> bool:
-    """Put `image` (None: nothing) into the CD of domain `name`, for the next cold start; return whether that changed it.
+def _media(devices: ET.Element) -> list[ET.Element]:
+    """CDs and USB sticks."""
+    return [
+        disk
+        for disk in devices.findall("disk")
+        if disk.get("device") == "cdrom" or any(target.get("bus") == "usb" for target in disk.findall("target"))
+    ]
+
+
+def set_medium(connection: libvirt.virConnect, name: str, image: str | None, medium: Medium = "cdrom") -> bool:
+    """Put `image` (None: nothing) into domain `name` as a CD or a USB stick, for the next cold start; return whether that changed it.
 
     `image` is a path on the hypervisor. The running machine, if there is one, keeps what it has.
     """
     tree = ET.fromstring(connection.lookupByName(name).XMLDesc(2))
     devices = _devices(tree)
-    present = [disk for disk in devices.findall("disk") if disk.get("device") == "cdrom"]
+    present = _media(devices)
     files = [source.get("file") for disk in present for source in disk.findall("source")]
     if files == ([image] if image else []):
         return False
@@ -187,7 +210,21 @@ def set_cdrom(connection: libvirt.virConnect, name: str, image: str | None) -> b
         devices.remove(disk)
     buses = [target.get("bus", "") for target in devices.findall("disk/target")]
     bus = "scsi" if "scsi" in buses else "sata"
-    if image:
+    orders = {int(boot.get("order", "0")) for boot in devices.findall("*/boot")}
+    order = element("boot", {"order": min({*range(1, len(orders) + 2)} - orders)}) if orders else None
+    if image and medium == "usb":
+        devices.append(
+            element(
+                "disk",
+                {"type": "file", "device": "disk"},
+                element("driver", {"name": "qemu", "type": "raw"}),
+                element("source", {"file": image}),
+                element("target", {"dev": "sdx", "bus": "usb", "removable": "on"}),
+                element("readonly"),
+                order,
+            )
+        )
+    elif image:
         devices.append(
             element(
                 "disk",
@@ -196,6 +233,7 @@ def set_cdrom(connection: libvirt.virConnect, name: str, image: str | None) -> b
                 element("source", {"file": image}),
                 element("target", {"dev": "sdx", "bus": bus}),
                 element("readonly"),
+                order,
                 element("address", {"type": "drive", "controller": 0, "bus": 0, "target": 0, "unit": buses.count(bus)}),
             )
         )
@@ -216,6 +254,12 @@ def _mark(tree: ET.Element) -> str | None:
     return None if metadata is None else metadata.get("mark")
 
 
+def _firmware(secure: bool) -> ET.Element:
+    names = ["secure-boot", "enrolled-keys"] if secure else ["secure-boot"]
+    enabled = "yes" if secure else "no"
+    return element("firmware", None, *(element("feature", {"enabled": enabled, "name": name}) for name in names))
+
+
 def _translation(domain_type: str) -> list[ET.Element]:
     # A small cache of translated code: leftovers of the live system in it make the first boot from disk 50 % slower.
     if domain_type == "kvm":
@@ -233,18 +277,33 @@ def _cpu(domain_type: str) -> ET.Element:
     )
 
 
-def _disk(disk: Disk, pool: str) -> ET.Element:
+def _disk(disk: Disk, pool: str, order: int | None) -> ET.Element:
     return element(
         "disk",
         {"type": "volume", "device": "disk"},
         element("driver", {"name": "qemu", "type": "qcow2", "cache": "unsafe", "discard": "unmap"}),
         element("source", {"pool": pool, "volume": disk["name"]}),
-        element("target", {"dev": disk["target"], "bus": disk["bus"]}),
+        element("target", {"dev": disk["target"], "bus": disk["bus"], **_rotation(disk)}),
         element("serial", text=disk["serial"]),
+        element("wwn", text=str(disk["wwn"]).removeprefix("0x")) if disk.get("wwn") else None,
+        element("vendor", text=disk["vendor"]) if disk.get("vendor") else None,
+        element("product", text=disk["model"]) if disk.get("model") else None,
+        element("boot", {"order": order}) if order else None,
     )
 
 
-def _interface(nic: Nic) -> ET.Element:
+def _rotation(disk: Disk) -> dict[str, int]:
+    """What a disk reports: rotations per minute, or 1 for none (SCSI Block Commands, Block Device Characteristics)."""
+    rotational = disk.get("rotational")
+    return {} if rotational is None else {"rotation_rate": 7200 if rotational else 1}
+
+
+def _free(first: int, disks: int) -> int:
+    """Boot order of the medium: before the disks, or behind them."""
+    return 1 if first > 1 else disks + 1
+
+
+def _interface(nic: Nic, order: int | None) -> ET.Element:
     port = nic.get("port")
     if port:
         # A switch in user space reads what QEMU writes to a tap, so checksums must be complete: QEMU computes those of an
@@ -256,6 +315,7 @@ def _interface(nic: Nic) -> ET.Element:
             element("mac", {"address": nic["mac"]}),
             element("target", {"dev": port, "managed": "no"}),
             element("model", {"type": "e1000"}),
+            element("boot", {"order": order}) if order else None,
         )
     return element(
         "interface",
@@ -263,4 +323,5 @@ def _interface(nic: Nic) -> ET.Element:
         element("mac", {"address": nic["mac"]}),
         element("source", {"network": nic["network"]}),
         element("model", {"type": "virtio"}),
+        element("boot", {"order": order}) if order else None,
     )

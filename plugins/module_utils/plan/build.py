@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
 from ..vocabulary import MAKERS, WITH_VIPS, Port
 from . import faults, names, tests
+from .disks import disks
 from .fields import Platform, Role
 from .host_network import network_config
 from .links import boot_mode, of_node
-from .machine_options import Bus, DiskOptions, NicOptions
-from .machines import Address, Disk, Network, Node
+from .machine_options import NicOptions
+from .machines import Address, Network, Node
 from .model import (
     BmcService,
     Boot,
@@ -49,7 +49,6 @@ T = TypeVar("T")
 PROXY_PORT = 3128
 """Of the proxy; squid's usual one."""
 _LAB_REPOSITORY = "registry.agentlab.test/lab"
-_TARGETS = {"scsi": "sd", "sata": "sd", "virtio": "vd"}
 
 
 def build(profile: Profile, cluster: str) -> Plan:
@@ -141,7 +140,11 @@ def node_names(profile: Profile) -> list[tuple[str, Role, int]]:
     """
     extra = sum(fault["kind"] == "extra_host" for fault in profile["faults"])
     counts: dict[Role, int] = {**{role: profile[role]["count"] for role in ROLES}, faults.EXTRA: extra}
-    return [(f"{role}-{i}", role, i) for role, count in counts.items() for i in range(count)]
+    return [(_name_format(profile, role) % i, role, i) for role, count in counts.items() for i in range(count)]
+
+
+def _name_format(profile: Profile, role: Role) -> str:
+    return (None if role == faults.EXTRA else profile[role].get("name_format")) or f"{role}-%d"
 
 
 def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
@@ -234,12 +237,15 @@ def _endpoints(domain: str, vips: Vips, rendezvous: Rendezvous) -> Endpoints:
 def _boot(profile: Profile, services: Services) -> Boot:
     # The installer names its files so (`agent.<arch>.iso`, `boot-artifacts/agent.<arch>.ipxe`).
     script = f"agent.{profile['arch']}.ipxe"
-    return {
+    boot: Boot = {
         "mode": boot_mode(profile),
         "image": f"agent.{profile['arch']}.iso",
         "script": script,
         "script_url": f"{services['http']['url']}/{script}",
     }
+    if profile["boot"]["eject"] != "never":
+        boot["eject"] = profile["boot"]["eject"]
+    return boot
 
 
 def _installer(profile: Profile, machine: Network, services: Services) -> Installer:
@@ -345,29 +351,9 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             node["links"] = links
         if override.get("day2"):
             node["day2"] = True
+        if size["secure_boot"]:
+            node["secure_boot"] = True
+        if size["root_device_hints"]:
+            node["root_device_hints"] = dict(size["root_device_hints"])
         nodes.append(node)
     return nodes
-
-
-def disks(domain: str, given: Sequence[DiskOptions], default_bus: Bus = "virtio") -> list[Disk]:
-    """Return the disks of a machine; each given one has a size, and may have a bus of its own.
-
-    `domain` is the machine's libvirt domain, after which the volumes are named. The serial number is a hash of the
-    volume's name, so it is the same at each run; targets are sda, vda and so on, counted for each bus.
-    """
-    found: list[Disk] = []
-    for position, disk in enumerate(given):
-        name = domain if position == 0 else f"{domain}_{position}"
-        bus = disk.get("bus", default_bus)
-        prefix = _TARGETS[bus]
-        letter = sum(other["target"].startswith(prefix) for other in found)
-        found.append(
-            {
-                "name": name,
-                "size_gib": disk["size_gib"],
-                "bus": bus,
-                "target": f"{prefix}{chr(ord('a') + letter)}",
-                "serial": hashlib.sha256(name.encode()).hexdigest()[:20],
-            }
-        )
-    return found

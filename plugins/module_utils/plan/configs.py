@@ -12,7 +12,7 @@ from typing import Any
 
 from ..release.mirror_set import MirrorSource
 from ..vocabulary import WITH_VIPS
-from . import faults, phases
+from . import disks, faults, phases
 from .machines import Node
 from .model import Plan
 from .options import DigestSource
@@ -182,6 +182,14 @@ def _fencing(plan: Plan, node: Node) -> dict[str, Any]:
     }
 
 
+def _hints(plan: Plan, node: Node) -> dict[str, Any]:
+    hints: dict[str, Any] = {"deviceName": node["root_device"]} if node["root_device"] else {}
+    hints |= {disks.HINTS[key]: value for key, value in disks.given(node.get("root_device_hints")).items()}
+    if any(faults.of_kind(plan, "wrong_root_device", node["name"])):
+        hints["serialNumber"] = faults.NO_SERIAL
+    return hints
+
+
 def _host(plan: Plan, node: Node) -> dict[str, Any]:
     duplicate = next(faults.of_kind(plan, "duplicate_hostname", node["name"]), None)
     host: dict[str, Any] = {
@@ -189,8 +197,8 @@ def _host(plan: Plan, node: Node) -> dict[str, Any]:
         "role": node["role"],
         "interfaces": [{"name": nic["name"], "macAddress": nic["mac"]} for nic in node["nics"]],
     }
-    if node["root_device"]:
-        host["rootDeviceHints"] = {"deviceName": node["root_device"]}
+    if hints := _hints(plan, node):
+        host["rootDeviceHints"] = hints
     if node["network_config"]:
         host["networkConfig"] = node["network_config"]
     return host

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..state import Item
-from .faults import of_lab
+from .injected import of_lab
 from .model import Plan
 
 

@@ -23,7 +23,11 @@ def check_day2(profile: Profile, _cluster: str) -> Iterator[Finding]:
     for name in later:
         role = roles.get(name, "worker")
         if role != "worker":
-            yield ("nodes", name, "day2"), True, f"must be false: only workers join an installed cluster, not role {role}"
+            yield (
+                ("nodes", name, "day2"),
+                True,
+                f"must be false: only workers join an installed cluster, not role {role}",
+            )
     release = profile["release"]["profile"] or LATEST.name
     known = list(RELEASES)
     if known.index(release) < known.index(FIRST_RELEASE):

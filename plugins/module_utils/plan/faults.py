@@ -18,11 +18,15 @@ BOOT = "boot"
 """The trigger of what happens as soon as a machine starts."""
 
 EXTRA: Role = "extra"
+NO_SERIAL = "no-disk-has-this"
+"""A serial number that no disk of the lab has; the format of a profile's serial numbers allows it, a check does not."""
 FAILS = "fails"
 """As an override of a component: each of its programs exits with an error at once."""
 
 ON_BRIDGE = ("arp_one_way", "delay", "loss", "rate")
 """The kinds that take effect at a bridge of the sandbox."""
+MEDIA = ("eject", "slow_media", "boot_order")
+"""Kinds that are about a medium, which a network boot has not."""
 
 _COMPONENTS = (
     Component.API_SERVER, Component.ORCHESTRATOR, Component.CSR_APPROVER, Component.MACHINE_CONFIG_OPERATOR, Component.HYPERKUBE,
@@ -57,6 +61,8 @@ class Fault(_Kind, total=False):
     """How many of a hundred packets are lost, in either direction."""
     kbits: Annotated[int, Range(8, 10**7)]
     """The rate of either direction, in kilobits per second."""
+    bytes_per_second: Annotated[int, Range(1024, 10**9)]
+    """How fast the machine reads its medium at most."""
     service: Annotated[str, OneOf(SERVICES)]
     """The service of the lab that ends."""
     component: Name
@@ -133,6 +139,12 @@ KINDS: dict[str, Kind] = {
         ("node", "peer"),
     ),
     "eject": Kind("the medium is ejected from the running machine", "validation media-connected", ("node",), ("node",)),
+    "slow_media": Kind(
+        "the machine reads its medium slowly",
+        "host ... registers late, or never",
+        ("node", "bytes_per_second"),
+        ("node", "bytes_per_second"),
+    ),
     "disk_lost": Kind(
         "the first disk is unplugged", "host ... is error: failed after 3 attempts", ("node",), ("node",), lasting=True
     ),
@@ -187,6 +199,13 @@ KINDS: dict[str, Kind] = {
         "validation hostname-unique",
         ("node", "of"),
         ("node", "of"),
+        in_plan=True,
+    ),
+    "wrong_root_device": Kind(
+        "the root device hints of the node match none of its disks",
+        "validation no-disk-matches-hints",
+        ("node",),
+        ("node",),
         in_plan=True,
     ),
     "fence_fails": Kind(
@@ -247,11 +266,3 @@ def of_kind(plan: WithFaults, kind: str, node: str | None = None) -> Iterator[Fa
     `node` is a name; a fault without a node, such as one of a service, belongs to none.
     """
     return (fault for fault in plan["faults"] if fault["kind"] == kind and node in (None, fault.get("node")))
-
-
-def of_lab(plan: WithFaults) -> list[Fault]:
-    """Return the faults that the lab's process injects.
-
-    Those are the faults with a trigger (`when`). The others are in the plan, or in the image, from the start.
-    """
-    return [fault for fault in plan["faults"] if not KINDS[fault["kind"]].in_plan]

@@ -104,6 +104,10 @@ def _is_target(text: str) -> bool:
         return False
 
 
+def _is_name_format(text: str) -> bool:
+    return text.count("%") == text.count("%d") == 1 and re.fullmatch(LABEL, text.replace("%d", "100")) is not None
+
+
 _LAYOUT = dict.fromkeys(map(ord, "\n\t"))
 
 
@@ -141,6 +145,13 @@ FORMATS: dict[str, Format] = {
     "user": Format("the name of a user, such as root", r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"),
     "login": Format("ASCII characters without blanks and `:`, such as admin", r"[!-9;-~]+"),
     "device": Format("the path of a device, such as /dev/sda", r"/dev/[A-Za-z0-9_][A-Za-z0-9_.:/+@-]*"),
+    # SCSI's INQUIRY has room for so much; libvirt writes it into a command line.
+    "disk_vendor": Format("1 to 8 letters, digits, `_`, `.` and `-`, such as AGENTLAB", r"[A-Za-z0-9_.-]{1,8}"),
+    "disk_model": Format("1 to 16 letters, digits, `_`, `.` and `-`, such as LAB-FAST", r"[A-Za-z0-9_.-]{1,16}"),
+    "serial": Format("1 to 20 letters, digits, `_`, `.` and `-`, such as S-0001", r"[A-Za-z0-9_.-]{1,20}"),
+    "wwn": Format("0x and 16 hexadecimal digits in lower case, such as 0x5000c50015ea71ac", r"0x[0-9a-f]{16}"),
+    "hctl": Format("host, channel, target and LUN, such as 0:0:0:1", r"[0-9]{1,5}(:[0-9]{1,5}){3}"),
+    "name_format": Format("a host name with `%d` for the number, once, such as control-%d", test=_is_name_format),
     "bmc": Format(
         "the URL of a BMC, such as redfish-virtualmedia+https://192.0.2.1/redfish/v1/Systems/1",
         r"[a-z][a-z0-9+.-]*://[A-Za-z0-9\[][A-Za-z0-9\[\]_.:/%@?=&~+-]*",

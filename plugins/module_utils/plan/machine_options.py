@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from .fields import Ip, Login, Mac, Range, Uuid
+from .fields import Hctl, Ip, Login, Mac, NameFormat, Range, Serial, Uuid, Vendor, Wwn
+from .fields import Model as DiskModel
 
 Bus = Literal["scsi", "sata", "virtio"]
 Cpus = Annotated[int, Range(1, 256)]
@@ -17,10 +18,46 @@ class _RequiredSize(TypedDict):
 
 
 class DiskOptions(_RequiredSize, total=False):
-    """One more disk."""
+    """One more disk, and what it reports of itself, by which root device hints find it."""
 
     bus: Bus
     """Its bus; that of the first disk unless given."""
+    vendor: Vendor
+    """Its vendor, on the bus scsi; QEMU unless given."""
+    model: DiskModel
+    """Its model, on the bus scsi; QEMU_HARDDISK unless given."""
+    serial: Serial
+    """Its serial number. The default follows from the name of its volume."""
+    wwn: Wwn
+    """Its world wide name, on the buses scsi and sata; none unless given."""
+    rotational: bool
+    """Whether it rotates, on the buses scsi and sata: a hard disk, which it is unless given, or an SSD."""
+
+
+class RootDeviceHints(TypedDict, total=False):
+    """Which disk to install to; all of them must match. The hint `deviceName` is `root_device`.
+
+    The names are those of `rootDeviceHints` in agent-config.yaml, in other spelling.
+    """
+
+    hctl: Hctl
+    """Its SCSI address: host, channel, target and LUN."""
+    model: DiskModel
+    """Part of its model."""
+    vendor: Vendor
+    """Part of its vendor."""
+    serial_number: Serial
+    """Its serial number."""
+    min_size_gigabytes: Gib
+    """Its least size, in units of 10^9 bytes."""
+    wwn: Wwn
+    """Its world wide name."""
+    wwn_with_extension: Wwn
+    """Refused, as openshift-install does."""
+    wwn_vendor_extension: Wwn
+    """Refused, as openshift-install does."""
+    rotational: bool
+    """Whether it rotates."""
 
 
 class MachineOptions(TypedDict, total=False):
@@ -38,10 +75,13 @@ class MachineOptions(TypedDict, total=False):
     """Disks in addition to the first."""
     firmware: Literal["uefi", "bios"]
     """The machine's firmware."""
+    secure_boot: bool
+    """Whether its UEFI firmware has Microsoft's keys and starts only what is signed with one of them."""
     tpm: bool
     """Whether it has a TPM 2.0."""
     root_device: Annotated[str, "device"] | None
     """Path of the disk to install to, as root device hint. Null: the installer chooses."""
+    root_device_hints: RootDeviceHints
 
 
 class RoleOptions(MachineOptions, total=False):
@@ -49,6 +89,8 @@ class RoleOptions(MachineOptions, total=False):
 
     count: Annotated[int, Range(0, 100)]
     """How many there are. The default is that of the topology."""
+    name_format: NameFormat | None
+    """Their host names, with `%d` for the number from 0. Null: the role and the number, as in `master-%d`."""
 
 
 class NicOptions(TypedDict, total=False):

@@ -11,16 +11,21 @@ from .fields import (
     Directory,
     Domain,
     Family,
+    Hctl,
     Ip,
     Label,
     Login,
     Mac,
+    Model,
     Name,
     Prefix,
     Role,
+    Serial,
     Size,
     Uuid,
+    Vendor,
     VlanId,
+    Wwn,
 )
 from .fields import Link as LinkName
 from .machine_options import Bus
@@ -132,9 +137,7 @@ class Network(_Network, total=False):
     """Static routes of the nodes through it; null, or not given: none."""
 
 
-class Disk(TypedDict):
-    """A disk of a node."""
-
+class _Disk(TypedDict):
     name: Name
     """Name of its volume."""
     size_gib: Size
@@ -145,6 +148,38 @@ class Disk(TypedDict):
     """Name of the device in the machine."""
     serial: Name
     """Serial number."""
+
+
+class Disk(_Disk, total=False):
+    """A disk of a node. What it does not have here it reports as QEMU's disks do."""
+
+    vendor: Vendor | None
+    """Its vendor."""
+    model: Model | None
+    """Its model."""
+    wwn: Wwn | None
+    """Its world wide name."""
+    rotational: bool | None
+    """Whether it rotates."""
+
+
+class Hints(TypedDict, total=False):
+    """Root device hints of a node, other than its device; null, or not given: there is no such hint."""
+
+    hctl: Hctl | None
+    """SCSI address: host, channel, target and LUN."""
+    model: Model | None
+    """Part of the model."""
+    vendor: Vendor | None
+    """Part of the vendor."""
+    serial_number: Serial | None
+    """Serial number."""
+    min_size_gigabytes: Size | None
+    """Least size, in units of 10^9 bytes."""
+    wwn: Wwn | None
+    """World wide name."""
+    rotational: bool | None
+    """Whether it rotates."""
 
 
 class Address(TypedDict):
@@ -259,6 +294,10 @@ class Node(_Node, total=False):
 
     links: list[Link] | None
     """Its bonds and VLANs, each after what it consists of; null, or not given: it has none."""
+    secure_boot: bool | None
+    """Whether its firmware starts only what is signed; null, or not given: it starts everything."""
+    root_device_hints: Hints | None
+    """Its root device hints other than `root_device`; null, or not given: none."""
     manufacturer: str | None
     """The manufacturer in its SMBIOS, which a platform asks for; null, or not given: the hypervisor's own."""
     day2: bool | None

@@ -17,6 +17,7 @@ from .fields import (
     Directory,
     Domain,
     Duration,
+    Eject,
     File,
     Host,
     Ip,
@@ -270,9 +271,7 @@ class Services(_Services, total=False):
     """The only way out of the lab's networks; null, or not given: there is no proxy."""
 
 
-class Boot(TypedDict):
-    """How the machines boot the agent ISO."""
-
+class _Boot(TypedDict):
     mode: BootMode
     """Virtual media of the BMC, a CD drive, over the network, a small ISO that fetches the rest, or by hand."""
     image: Name
@@ -281,6 +280,13 @@ class Boot(TypedDict):
     """Name of the iPXE script, in `boot-artifacts` of the run directory."""
     script_url: Url
     """URL of the iPXE script once it is published."""
+
+
+class Boot(_Boot, total=False):
+    """How the machines boot the agent ISO."""
+
+    eject: Eject | None
+    """When a machine loses its medium; null, or not given: never."""
 
 
 class ClusterNetwork(TypedDict):

@@ -17,6 +17,7 @@ from .fields import (
     Cidr,
     Directory,
     Domain,
+    Eject,
     File,
     Host,
     Ip,
@@ -241,8 +242,10 @@ class BootOptions(TypedDict, total=False):
     """How the machines boot the agent ISO."""
 
     mode: BootMode
-    """`redfish`: virtual media of the BMC; `cdrom`: a CD drive; `pxe`: over the network; `minimal`: a small ISO as virtual
+    """`redfish`: virtual media of the BMC; `cdrom`: a CD drive; `usb`: a USB stick; `pxe`: over the network; `minimal`: a small ISO as virtual
     media, which fetches the rest (platform external has this one in place of `redfish`); `manual`: booted by hand."""
+    eject: Eject
+    """When a machine loses its medium: `never`; `on_rebooting`, when its host reaches that stage; `after` the installation."""
 
 
 class _ClusterNetworkOptions(TypedDict):
@@ -345,7 +348,7 @@ class Profile(TypedDict, total=False):
     arbiter: RoleOptions
     worker: RoleOptions
     nodes: dict[Label, NodeOptions]
-    """What single nodes have other than their role, by name (master-0)."""
+    """What single nodes have other than their role, by host name (master-0, or as `name_format` has it)."""
     vips: VipsOptions
     services: ServicesOptions
     boot: BootOptions

@@ -78,7 +78,7 @@ DEFAULTS: dict[str, Any] = {
         "http": {"port": 8089},
         "ntp": {"port": 123},
     },
-    "boot": {"mode": "redfish"},
+    "boot": {"mode": "redfish", "eject": "never"},
     "installer": {
         "hosts_in": "agent-config",
         "ssh_key_file": None,
@@ -104,8 +104,10 @@ DEFAULTS: dict[str, Any] = {
 
 MACHINE: dict[str, Any] = {
     "firmware": "uefi",
+    "secure_boot": False,
     "tpm": False,
     "root_device": None,
+    "root_device_hints": {},
     "disk_bus": "scsi",
     "extra_disks": [],
 }

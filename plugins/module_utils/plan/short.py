@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, cast
 
 from ..addresses import family
-from . import build, names
+from . import build, disks, names
 from .faults import KINDS, ProfileFault, complete
 from .fields import Bridge, Cidr, Domain, Host, Ip, Label, Mac, Name, Size
 from .machine_options import Bus
@@ -255,7 +255,7 @@ def _node(given: ShortNode, cluster: str, index: int, state_dir: str) -> Node:
         "role": "worker",
         "uuid": names.node_uuid(cluster, name),
         **{key: given.get(key, default) for key, default in _SIZE.items()},  # type: ignore[typeddict-item]
-        "disks": build.disks(domain, given.get("disks", [])),
+        "disks": disks.disks(domain, given.get("disks", [])),
         "nics": [
             {
                 "name": f"eth{position}",

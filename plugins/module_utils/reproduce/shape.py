@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..addresses import family
+from ..plan import disks, formats
+from ..plan.machine_options import RootDeviceHints
+from ..plan.shapes import mismatches
 from ..plan.topologies import TOPOLOGIES
 
 # Fields of install-config that are laid over the lab's as they are; all others are derived, or named as not taken.
@@ -64,6 +68,9 @@ def derive(install: Mapping[str, object], agent: Mapping[str, object]) -> Shape:
         if described:
             raw.setdefault("installer", {})["hosts_in"] = "install-config"
     names, nodes, static = _hosts(described, counts, raw.get("network", {}), unknown)
+    for role, count in counts.items():
+        if (found := _format(described, role, count)) != f"{role}-%d":
+            raw.setdefault(role, {})["name_format"] = found
     if nodes:
         raw["nodes"] = nodes
     if static:
@@ -188,11 +195,23 @@ def _host(host: Mapping[str, object]) -> dict[str, Any]:
     }
 
 
+def _format(hosts: list[Any], role: str, count: int) -> str:
+    """The format of a role's host names, if they have one and are numbered from 0; else the lab's."""
+    names = [str(host.get("hostname")) for host in hosts if host.get("role") == role]
+    found = names[0].removesuffix("0") + "%d" if names else ""
+    fits = formats.fits("name_format", found) and names == [found % number for number in range(count)]
+    return found if fits else f"{role}-%d"
+
+
+_LETTER = re.compile(r"/dev/(?P<bus>[sv])d(?P<letter>[a-z])")
+_MORE_GIB = 20
+
+
 def _hosts(
     hosts: list[Any], counts: Mapping[str, int], networks: Mapping[str, str], unknown: list[str]
 ) -> tuple[dict[str, str], dict[str, dict[str, Any]], bool]:
     """Hosts of agent-config as the lab's nodes: those with a role first, the others in their order."""
-    free = {role: [f"{role}-{number}" for number in range(count)] for role, count in counts.items()}
+    free = {role: [_format(hosts, role, count) % number for number in range(count)] for role, count in counts.items()}
     names: dict[str, str] = {}
     nodes: dict[str, dict[str, Any]] = {}
     static = False
@@ -239,12 +258,41 @@ def _node(
     if nics:
         node["nics"] = nics
     hints = _map(host, "rootDeviceHints")
-    if hints.get("deviceName"):
-        node["root_device"] = hints["deviceName"]
+    device = str(hints.get("deviceName") or "")
+    if device:
+        node["root_device"] = device
+    if letter := _LETTER.fullmatch(device):
+        # So many disks that there is one of this name.
+        node["disk_bus"] = "scsi" if letter["bus"] == "s" else "virtio"
+        if before := ord(letter["letter"]) - ord("a"):
+            node["extra_disks"] = [{"size_gib": _MORE_GIB}] * before
+    taken = _disk(hints)
+    if taken:
+        node["root_device_hints"] = {short: hints[name] for short, name in taken.items()}
+        node.setdefault("extra_disks", []).append(_extra_disk(node["root_device_hints"]))
     unknown += [
-        f"agent-config.yaml: {where}.rootDeviceHints.{name}: not taken" for name in hints if name != "deviceName"
+        f"agent-config.yaml: {where}.rootDeviceHints.{name}: not taken"
+        for name in hints
+        if name not in ("deviceName", *taken.values())
     ]
     return node, static
+
+
+def _disk(hints: Mapping[str, Any]) -> dict[str, str]:
+    """Hints that a disk of the lab can be made for; a SCSI address is the lab's own, and with a device the name decides."""
+    wanted = {short: name for short, name in disks.HINTS.items() if name in hints and short != "hctl"}
+    given = {short: hints[name] for short, name in wanted.items()}
+    return {} if hints.get("deviceName") or any(mismatches(given, RootDeviceHints)) else wanted
+
+
+def _extra_disk(hints: Mapping[str, Any]) -> dict[str, Any]:
+    size = -(-hints.get("min_size_gigabytes", 0) * 10**9 // disks.GIB)
+    named = {"serial_number": "serial"}
+    return {
+        "size_gib": max(size, _MORE_GIB),
+        "bus": "scsi",
+        **{named.get(key, key): value for key, value in hints.items() if key != "min_size_gigabytes"},
+    }
 
 
 def _renamed(value: object, names: Mapping[str, str]) -> object:

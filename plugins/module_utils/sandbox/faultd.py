@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 PAUSE = 2.0
 LIMIT = 64 << 20  # bytes of a reply; more is refused as cut
 GRACE = 10.0
+STICK = "sdx"
 Fault = dict[str, Any]
 
 
@@ -139,6 +140,24 @@ class Lab:
     def insert(self, fault: Fault, medium: list[str]) -> None:
         run("virsh", "change-media", self.domain(fault), *medium, "--insert", "--force", "--live", "--config")
 
+    def slow_media(self, fault: Fault) -> None:
+        self.media_rate(fault, fault["bytes_per_second"])
+
+    def fast_media(self, fault: Fault, __: object) -> None:
+        self.media_rate(fault, 0)
+
+    def media_rate(self, fault: Fault, rate: int) -> None:
+        """Limit what the running machine reads of its CD or USB stick, which is the target sdx (`libvirt.domain.set_medium`).
+
+        rate: in bytes per second, 0 for no limit. Raises `FaultError` without a medium.
+        """
+        for line in run("virsh", "domblklist", "--details", self.domain(fault)).splitlines():
+            fields = line.split(maxsplit=3)
+            if len(fields) == 4 and (fields[1] == "cdrom" or fields[2] == STICK) and fields[3] != "-":
+                run("virsh", "blkdeviotune", self.domain(fault), fields[2], "--read-bytes-sec", str(rate), "--live")
+                return
+        raise FaultError(f"{self.domain(fault)} has no medium")
+
     def disk_lost(self, fault: Fault) -> None:
         for line in run("virsh", "domblklist", "--details", self.domain(fault)).splitlines():
             fields = line.split(maxsplit=3)
@@ -225,6 +244,7 @@ def kinds(lab: Lab) -> dict[str, Kind]:
         ),
         "arp_one_way": Kind(lab.arp_one_way, lab.arp_both_ways),
         "eject": Kind(lab.eject, lab.insert),
+        "slow_media": Kind(lab.slow_media, lab.fast_media),
         "disk_lost": Kind(lab.disk_lost),
         "service_down": Kind(lab.service_down, lab.service_up),
         "image_missing": Kind(lab.image_missing, lab.image_back),

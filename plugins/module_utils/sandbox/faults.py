@@ -19,7 +19,8 @@ from typing import Any, TypedDict
 from ..documents import load_json, read_file
 from ..errors import LabError
 from ..plan import names
-from ..plan.faults import Fault, of_lab
+from ..plan.faults import Fault
+from ..plan.injected import of_lab
 from ..plan.model import Plan
 from ..state import write_atomic
 from . import faultd, processes, relay

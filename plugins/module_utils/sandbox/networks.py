@@ -28,7 +28,7 @@ def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: b
     if log and not check:
         log.parent.mkdir(parents=True, exist_ok=True)
     forwarders = uplink.forwarders(Path(hypervisor["state_dir"])) if private else []
-    boot_file = plan["boot"]["script_url"] if not MODES[plan["boot"]["mode"]].cd else None
+    boot_file = plan["boot"]["script_url"] if MODES[plan["boot"]["mode"]].medium == "network" else None
     wanted = [
         network.render(
             entry,

@@ -18,7 +18,7 @@ from ..errors import LabError
 from ..libvirt.connection import connect
 from ..libvirt.domain import TCG_CPU
 from ..plan import names, rundir
-from ..plan.faults import of_lab
+from ..plan.injected import of_lab
 from ..plan.model import Plan
 from ..sandbox import kvm, namespaces, uplink
 from ..sandbox.host import NETNS_DIR, claim

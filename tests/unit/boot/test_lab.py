@@ -58,9 +58,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, str]]:
         return Machine(name, f"{address} {username} {password} {checked}".strip(), found)
 
     monkeypatch.setattr(lab, "connect", connect)
-    monkeypatch.setattr(
-        lab.domain, "Machine", lambda __, name, has_cd: Machine(name.replace("_", "-"), f"cd {has_cd}", found)
-    )
+    monkeypatch.setattr(lab.domain, "Machine", lambda __, name, medium: Machine(name.replace("_", "-"), medium, found))
     monkeypatch.setattr(lab.domain, "blank", lambda *rest: None)
     monkeypatch.setitem(bmc.KINDS, "other", bmc.Kind(("other",), through_bmc))
     return found
@@ -101,8 +99,9 @@ def made(tmp_path: Path, mode: str, foreigners: Collection[str] = (), **options:
             "http://[fd00::1]:8089/agent.iso",
             {"agent.iso", "rootfs.img"},
         ),
-        ("cdrom", "cd True", "{run}/agent.iso", set()),
-        ("pxe", "cd False", "http://[fd00::1]:8089/agent.ipxe", {"agent.ipxe", "rootfs.img"}),
+        ("cdrom", "cdrom", "{run}/agent.iso", set()),
+        ("usb", "usb", "{run}/agent.iso", set()),
+        ("pxe", "network", "http://[fd00::1]:8089/agent.ipxe", {"agent.ipxe", "rootfs.img"}),
     ],
 )
 def test_mode(

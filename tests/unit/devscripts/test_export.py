@@ -54,6 +54,7 @@ def test_examples(name: str) -> None:
 
 _NUTANIX = "installer.install_config.platform.nutanix"
 NO_COUNTERPART = {
+    "compact_disks": {"nodes.control-0", "nodes.control-1", "nodes.control-2"},
     "compact_nutanix": {
         "platform",
         f"{_NUTANIX}.prismElements",
@@ -80,6 +81,7 @@ SIZES = st.fixed_dictionaries(
         "vcpus": st.integers(1, 64),
         "memory_mib": st.integers(4096, 65536),
         "disk_gib": st.integers(20, 500),
+        "name_format": st.integers(0, 99).map(lambda number: f"node{number}-%d"),
     },
 )
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)

@@ -74,6 +74,76 @@ def test_domain_with_bios_and_tpm() -> None:
     assert tree.find("devices/tpm/backend").get("version") == "2.0"
 
 
+def orders(tree: ET.Element) -> dict[str, str]:
+    """Device -> its place in the boot order."""
+    return {
+        (
+            target.get("dev") if (target := device.find("target")) is not None else device.find("mac").get("address")
+        ): order.get("order")
+        for device in tree.findall("devices/*")
+        if (order := device.find("boot")) is not None
+    }
+
+
+@pytest.mark.parametrize(
+    ("medium", "first", "disks", "expected"),
+    [
+        ("cdrom", False, 1, {}),
+        ("network", False, 1, {}),
+        ("usb", False, 1, {"sda": "1"}),
+        ("cdrom", False, 2, {"sda": "1", "sdb": "2"}),
+        ("cdrom", True, 2, {"sda": "2", "sdb": "3"}),
+        ("network", False, 2, {"sda": "1", "sdb": "2", "eth0": "3"}),
+        ("network", True, 2, {"sda": "2", "sdb": "3", "eth0": "1"}),
+    ],
+)
+def test_boot_order(medium: str, first: bool, disks: int, expected: dict[str, str]) -> None:
+    """Each disk is in it: with the order in `<os>`, libvirt boots the first disk only."""
+    node = plan("compact_ipv4")["nodes"][0]
+    node["disks"] += [{**node["disks"][0], "name": f"d{n}", "target": f"sd{chr(97 + n)}"} for n in range(1, disks)]
+    tree = domain.render(
+        node, OWNER, pool="p", domain_type="kvm", console=Path("/c"), medium=medium, medium_first=first
+    )
+    names = {node["nics"][0]["mac"]: "eth0"}
+    assert {names.get(name, name): order for name, order in orders(tree).items()} == expected
+    assert bool(tree.findall("os/boot")) == (not expected)
+    assert tree.find("devices/controller[@type='usb']").get("model") == ("qemu-xhci" if medium == "usb" else "none")
+
+
+class Connection:
+    """A libvirt with one domain."""
+
+    def __init__(self, tree: ET.Element) -> None:
+        self.xml = text(tree)
+
+    def lookupByName(self, name: str) -> Connection:  # noqa: N802 (libvirt's names)
+        return self
+
+    def XMLDesc(self, flags: int = 0) -> str:  # noqa: N802
+        return self.xml
+
+    def defineXML(self, xml: str) -> None:  # noqa: N802
+        self.xml = xml
+
+
+@pytest.mark.parametrize(("medium", "bus"), [("cdrom", "scsi"), ("usb", "usb")])
+@pytest.mark.parametrize(("first", "order"), [(False, "3"), (True, "1")])
+def test_a_medium_gets_the_place_that_the_disks_leave(medium: str, bus: str, first: bool, order: str) -> None:
+    node = plan("compact_ipv4")["nodes"][0]
+    node["disks"].append({**node["disks"][0], "name": "d1", "target": "sdb"})
+    wanted = domain.render(
+        node, OWNER, pool="p", domain_type="kvm", console=Path("/c"), medium=medium, medium_first=first
+    )
+    machine = Connection(wanted)
+    assert domain.set_medium(machine, "m", "/agent.iso", medium)
+    assert not domain.set_medium(machine, "m", "/agent.iso", medium)
+    tree = ET.fromstring(machine.xml)
+    assert orders(tree)["sdx"] == order and tree.findall("devices/disk")[-1].find("target").get("bus") == bus
+    assert difference(domain.defined(machine), wanted) is None
+    assert domain.set_medium(machine, "m", None, medium)
+    assert difference(ET.fromstring(machine.xml), wanted) is None
+
+
 def test_what_libvirt_adds_is_no_difference() -> None:
     wanted = element("a", {"x": "1"}, element("b", text="t"), element("c"))
     found = ET.fromstring("<a x='1' y='2'><z/><b>t</b><c><d/></c></a>")

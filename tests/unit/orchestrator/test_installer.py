@@ -588,7 +588,9 @@ def test_a_config_that_is_pointed_to_is_written_to_the_disk(played: FakeService,
     """The lab's initrd has no network: what a real one would fetch is fetched by the installer, once it is served."""
     served = {
         "ignition": {"version": "3.2.0"},
-        "storage": {"files": [{"path": path, "contents": {"source": "data:,served"}} for path in ("/etc/hostname", "/a")]},
+        "storage": {
+            "files": [{"path": path, "contents": {"source": "data:,served"}} for path in ("/etc/hostname", "/a")]
+        },
         "systemd": {"units": [{"name": "kubelet.service", "enabled": True, "contents": "[Service]"}]},
     }
     inline = {"storage": {"files": [{"path": "/b", "contents": {"source": "data:,inline"}}]}}

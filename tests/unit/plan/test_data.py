@@ -225,6 +225,9 @@ def test_no_format_takes_two_lines() -> None:
         "parent": "bond0",
         "interface": "bond0.100",
         "http": "/readyz",
+        "wwn": "0x5000c50015ea71ac",
+        "hctl": "0:0:0:1",
+        "name_format": "a-%d",
     }
     assert [name for name, rule in FORMATS.items() if rule.lines] == ["script", "word"]  # of commands
     for name in FORMATS.keys() - {"script", "word"}:

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import state, tables
 from ansible_collections.agentlab.ocp.payload.images.components import COMPONENTS
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, created, faults, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import (
+    build,
+    configs,
+    created,
+    faults,
+    injected,
+    profile,
+)
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import STAGES, Component
@@ -35,7 +42,7 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         {"when": "boot", "seconds": None, "nic": "eth0", "kind": "link_down", "node": "master-2"},
         {"kind": "extra_host"},
     ]
-    assert [fault["kind"] for fault in faults.of_lab(made)] == ["power_off", "link_down"]
+    assert [fault["kind"] for fault in injected.of_lab(made)] == ["power_off", "link_down"]
     assert created.items(made, "h")[-1] == {"kind": "service", "name": "faults", "host": "h"}
     assert "faults" not in configs.settings_manifest(made)["data"]
 

@@ -304,3 +304,41 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert verb.main([str(folder)]) == 1
     assert "to be corrected: " in capsys.readouterr().err
     assert verb.main([str(tmp_path / "nothing")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("hints", "node", "unknown"),
+    [
+        (
+            {"deviceName": "/dev/sdc"},
+            {"root_device": "/dev/sdc", "disk_bus": "scsi", "extra_disks": [{"size_gib": 20}] * 2},
+            [],
+        ),
+        ({"deviceName": "/dev/vda"}, {"root_device": "/dev/vda", "disk_bus": "virtio"}, []),
+        (
+            {"serialNumber": "S1", "minSizeGigabytes": 120, "rotational": False},
+            {
+                "root_device_hints": {"serial_number": "S1", "min_size_gigabytes": 120, "rotational": False},
+                "extra_disks": [{"size_gib": 112, "bus": "scsi", "serial": "S1", "rotational": False}],
+            },
+            [],
+        ),
+        ({"hctl": "1:0:0:0"}, {}, ["hctl"]),
+        ({"model": "A disk of 3 words"}, {}, ["model"]),
+    ],
+)
+def test_root_device_hints_of_others(
+    tmp_path: Path, hints: dict[str, Any], node: dict[str, Any], unknown: list[str]
+) -> None:
+    """The lab's machine gets a disk that they match, so that the profile is valid."""
+    folder = left(tmp_path, {"topology": "compact", "stack": "ipv4"})
+    content = yaml.safe_load((folder / "agent-config.yaml").read_text())
+    content["hosts"][1]["rootDeviceHints"] = hints
+    (folder / "agent-config.yaml").write_text(yaml.safe_dump(content))
+    made = reproduce(folder)
+    found = made.raw["nodes"]["master-1"]
+    assert {key: value for key, value in found.items() if key != "nics"} == node
+    assert [line for line in made.unknown if "rootDeviceHints" in line] == [
+        f"agent-config.yaml: hosts[1].rootDeviceHints.{name}: not taken" for name in unknown
+    ]
+    profile.validated(profile.parse(yaml.safe_dump(made.raw), "x"), "ostest")

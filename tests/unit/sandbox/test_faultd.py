@@ -198,3 +198,35 @@ def test_it_is_a_program_of_the_standard_library(tmp_path: Path) -> None:
         check=False,
     )
     assert "FileNotFoundError" in done.stderr and "none.json" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "device"),
+    [
+        ("file cdrom sdb /pool/agent.img", "sdb"),
+        ("file disk sdx /run/agent.iso", "sdx"),
+        ("file cdrom sdb -", ""),
+        ("", ""),
+    ],
+)
+def test_a_medium_becomes_slow_and_fast_again(monkeypatch: pytest.MonkeyPatch, line: str, device: str) -> None:
+    """A CD, or the stick of the boot mode usb; never a disk of the machine."""
+    ran: list[tuple[str, ...]] = []
+
+    def run(*command: str, given: str = "") -> str:
+        ran.append(command)
+        return f" Type Device Target Source\n---\n volume disk sda m_0\n {line}\n"
+
+    monkeypatch.setattr(faultd, "run", run)
+    slow = faultd.kinds(faultd.Lab({"nodes": {"master-0": {"domain": "m"}}}))["slow_media"]
+    fault = {"kind": "slow_media", "node": "master-0", "bytes_per_second": 500000}
+    if not device:
+        with pytest.raises(faultd.FaultError, match="m has no medium"):
+            slow.begin(fault)
+        return
+    slow.begin(fault)
+    assert slow.end is not None
+    slow.end(fault, None)
+    assert [command for command in ran if command[1] == "blkdeviotune"] == [
+        ("virsh", "blkdeviotune", "m", device, "--read-bytes-sec", rate, "--live") for rate in ("500000", "0")
+    ]

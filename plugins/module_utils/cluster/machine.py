@@ -1,0 +1,113 @@
+"""Checks of the nodes' hardware against a plan: host name, disk that was installed to, firmware, secure boot, TPM."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..documents import load_json
+from ..plan import disks
+from ..plan.machines import Disk, Node, in_network
+from ..plan.model import Plan
+from .links import Ask, Finding
+
+_SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+COMMAND = (
+    "echo name $(hostname); "
+    "echo firmware $(test -d /sys/firmware/efi && echo uefi || echo bios); "
+    f"echo secure $(od -An -tu1 -j4 -N1 {_SECURE_BOOT} 2>/dev/null); "
+    "echo tpm $(cat /sys/class/tpm/tpm0/tpm_version_major 2>/dev/null); "
+    "lsblk --json --bytes --output NAME,TYPE,TRAN,SERIAL,SIZE,MOUNTPOINTS"
+)
+
+
+class Seen(NamedTuple):
+    """What a node has; a USB stick is no disk of it. problem: why that is not known.
+
+    disk: serial number of the disk with the boot file system, or why there is none; sizes: of all disks, in bytes, sorted;
+    firmware: `uefi` or `bios`; secure_boot, tpm: as messages.
+    """
+
+    name: str = ""
+    firmware: str = ""
+    secure_boot: str = ""
+    tpm: str = ""
+    disk: str = ""
+    sizes: tuple[int, ...] = ()
+    problem: str = ""
+
+
+def look(plan: Plan, node: Node, ask: Ask) -> Seen:
+    """Return what a node has.
+
+    ask: runs `COMMAND` on the node by its first address in the machine network. An error of it, or output of another
+    form, is `problem`.
+    """
+    address = in_network(node, plan["networks"][0]["name"])["addresses"][0]["ip"]
+    try:
+        return read(ask(address, COMMAND), node["name"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        return Seen(problem=f"{error}")
+
+
+def read(text: str, name: str) -> Seen:
+    """Read the output of `COMMAND` on the node `name`; ValueError for text of another form.
+
+    Lines of a word and its value, then the JSON of lsblk(8).
+    """
+    lines, brace, document = text.partition("{")
+    words = dict(re.findall(r"^(\w+) ?(.*)$", lines, re.MULTILINE))
+    missing = {"name", "firmware", "secure", "tpm"} - words.keys()
+    if missing or not brace:
+        raise ValueError(f"{name} prints no {', '.join(sorted(missing)) or 'disks'}: {text.strip()[:200] or 'nothing'}")
+    there = [
+        one
+        for one in load_json(brace + document, name=f"lsblk on {name}")["blockdevices"]
+        if one["type"] == "disk" and one.get("tran") != "usb"
+    ]
+    root = next((one for one in there if _mounted(one, "/boot")), None)
+    return Seen(
+        name=words["name"].strip(),
+        firmware=words["firmware"].strip(),
+        secure_boot={"1": "enabled", "0": "disabled"}.get(words["secure"].strip(), "not supported"),
+        tpm={"2": "2.0", "1": "1.2"}.get(words["tpm"].strip(), "none"),
+        disk=str((root or {}).get("serial") or "no disk with /boot"),
+        sizes=tuple(sorted(int(one["size"]) for one in there)),
+    )
+
+
+def _mounted(device: Mapping[str, Any], place: str) -> bool:
+    return place in (device.get("mountpoints") or []) or any(
+        _mounted(child, place) for child in device.get("children") or []
+    )
+
+
+def findings(node: Node, seen: Seen) -> Iterator[Finding]:
+    """Yield name, firmware, TPM, disks, and the disk that was installed to, as planned and as found.
+
+    seen: of `look`, without a problem. The last is compared where the plan has root device hints.
+    """
+    yield Finding("host name", node["name"], seen.name.split(".")[0])
+    yield Finding("firmware", node["firmware"], seen.firmware)
+    if node.get("secure_boot"):
+        yield Finding("secure boot", "enabled", seen.secure_boot)
+    yield Finding("TPM", "2.0" if node["tpm"] else "none", seen.tpm)
+    planned = sorted(disk["size_gib"] * disks.GIB for disk in node["disks"])
+    yield Finding("disks", _sizes(planned), _sizes(seen.sizes))
+    wanted = disks.matching(node["disks"], node["root_device"], node.get("root_device_hints"))
+    if wanted is not None:
+        by_serial = {disk["serial"]: disk for disk in node["disks"]}
+        found = by_serial.get(seen.disk)
+        named = " or ".join(map(disks.described, wanted)) or "none"
+        yield Finding(
+            "root disk", named if found not in wanted else _named(found), _named(found) if found else seen.disk
+        )
+
+
+def _named(disk: Disk | None) -> str:
+    return disks.described(disk) if disk else "none"
+
+
+def _sizes(sizes: list[int] | tuple[int, ...]) -> str:
+    return ", ".join(f"{size / disks.GIB:g} GiB" for size in sizes) or "none"

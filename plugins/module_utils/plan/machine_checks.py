@@ -1,0 +1,121 @@
+"""Checks of a profile's machines: host names, disks, the disk to install to, and media. See `checks`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import disks
+from .build import machine, node_names
+from .faults import EXTRA, MEDIA
+from .fields import Role
+from .links import boot_mode
+from .options import Profile
+from .presets import ROLES
+from .problems import Finding, Path
+
+_NO_MEDIUM = ("pxe", "manual")
+_NOT_SUPPORTED = {
+    "wwn_with_extension": "WWN extensions are not supported in root device hints",
+    "wwn_vendor_extension": "WWN vendor extensions are not supported in root device hints",
+}
+
+
+def check_names(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Refuse formats that give two nodes the same host name.
+
+    The second role is reported, with the name that it has in common with another one.
+    """
+    seen: dict[str, Role] = {}
+    reported = set()
+    for name, role, _number in node_names(profile):
+        other = seen.setdefault(name, role)
+        if other != role and role not in reported:
+            reported.add(role)
+            field = role if role in ROLES and profile[role].get("name_format") else other  # type: ignore[literal-required]
+            yield (
+                (field, "name_format"),
+                profile[field]["name_format"],
+                f"{name} is a name of role {other} and of {role}",
+            )  # type: ignore[literal-required]
+
+
+def check_disks(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Refuse what a disk cannot report on its bus, and serial numbers and names of two disks of a machine."""
+    for path, name, role in _machines(profile):
+        size = machine(profile, name, role)
+        given: dict[tuple[str, str], int] = {}
+        for index, disk in enumerate(size["extra_disks"]):
+            place = (*_place(profile, path, name, "extra_disks"), "extra_disks", index)
+            bus = disk.get("bus", size["disk_bus"])
+            for key, buses in disks.REPORTED.items():
+                if key in disk and bus not in buses:
+                    yield (*place, key), disk[key], f"requires the bus {' or '.join(buses)}, not {bus}"
+            for key in ("serial", "wwn"):
+                if key in disk and given.setdefault((key, disk[key]), index) != index:
+                    yield (*place, key), disk[key], "is a duplicate; remove one"
+
+
+def check_hints(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Refuse hints that openshift-install refuses, in its words, and hints that match no disk of the machine."""
+    for path, name, role in _machines(profile):
+        size = machine(profile, name, role)
+        hints = size["root_device_hints"]
+        place: Path = (*_place(profile, path, name, "root_device_hints"), "root_device_hints")
+        refused = [key for key in hints if key in _NOT_SUPPORTED]
+        for key in refused:
+            yield (*place, key), hints[key], _NOT_SUPPORTED[key]
+        if refused:
+            continue
+        there = disks.disks(name, [{"size_gib": size["disk_gib"]}, *size["extra_disks"]], size["disk_bus"])
+        if disks.matching(there, size["root_device"], hints) == []:
+            wanted = {**({"root_device": size["root_device"]} if size["root_device"] else {}), **hints}
+            shown = ", ".join(f"{key} {value}" for key, value in wanted.items())
+            remedy = f"matches no disk of {name}, which has {'; '.join(map(disks.described, there))}"
+            yield place if hints else (*place[:-1], "root_device"), shown, remedy
+
+
+def check_firmware(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Refuse secure boot without UEFI, and of programs that nobody has signed."""
+    for path, name, role in _machines(profile):
+        size = machine(profile, name, role)
+        if not size["secure_boot"]:
+            continue
+        place = (*_place(profile, path, name, "secure_boot"), "secure_boot")
+        if size["firmware"] != "uefi":
+            yield place, True, f"requires `firmware: uefi`, not {size['firmware']}"
+        elif boot_mode(profile) == "pxe":
+            yield place, True, "requires a medium: the program that boots from the network, iPXE, is not signed"
+
+
+def check_boot(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Refuse to eject what a boot mode does not insert, and what cannot be ejected."""
+    mode, eject = boot_mode(profile), profile["boot"]["eject"]
+    if mode in _NO_MEDIUM and eject != "never":
+        yield ("boot", "eject"), eject, f"requires a medium, which the boot mode {mode} has not: must be never"
+    if mode == "usb" and eject == "on_rebooting":
+        yield ("boot", "eject"), eject, "requires a CD: a USB stick is removed after the installation, or never"
+    if eject == "on_rebooting" and profile["snapshots"]:
+        yield ("boot", "eject"), eject, "requires a profile without snapshots, which do not save what the lab has done"
+    for index, fault in enumerate(profile["faults"]):
+        if fault["kind"] in MEDIA and mode in _NO_MEDIUM:
+            remedy = f"requires a medium, which the boot mode {mode} has not"
+            yield ("faults", index, "kind"), fault["kind"], remedy
+        if fault["kind"] == "eject" and mode == "usb":
+            yield ("faults", index, "kind"), "eject", "requires a CD, which the boot mode usb has not"
+
+
+def _machines(profile: Profile) -> Iterator[tuple[Path, str, Role]]:
+    """Yield where its values are in the profile, name and role of one machine for each place: a role's first, and those with values of their own."""
+    seen: set[Path] = set()
+    for name, role, _number in node_names(profile):
+        path: Path = ("nodes", name) if profile["nodes"].get(name) else (role,)
+        if role != EXTRA and path not in seen:
+            seen.add(path)
+            yield path, name, role
+
+
+def _place(profile: Profile, path: Path, name: str, field: str) -> Path:
+    """Return where the value of a field is: of the node, or of its role."""
+    if path[0] == "nodes" and field not in profile["nodes"][name]:
+        return next((role,) for other, role, _number in node_names(profile) if other == name)
+    return path

@@ -1,0 +1,99 @@
+"""Checks of the nodes' hardware: what agrees with a plan, and what does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import machine
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+
+PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
+GIB = 1 << 30
+
+
+@pytest.fixture
+def plan() -> Any:
+    return build.build(profile.load("compact_disks", PROFILES), "ostest")
+
+
+def answer(node: dict[str, Any], root: int, **words: str) -> str:
+    """Output of `COMMAND` on a node that was installed to its disk number `root`."""
+    said = {"name": node["name"], "firmware": "uefi", "secure": "   0", "tpm": "", **words}
+    there = [
+        {
+            "name": disk["target"],
+            "type": "disk",
+            "tran": None,
+            "serial": disk["serial"],
+            "size": disk["size_gib"] * GIB,
+            "mountpoints": [None],
+            "children": [{"name": "p", "type": "part", "size": 1, "mountpoints": ["/boot"]}] if number == root else [],
+        }
+        for number, disk in enumerate(node["disks"])
+    ]
+    more = [
+        {"name": "sr0", "type": "rom", "tran": "sata", "serial": "QM00001", "size": 1, "mountpoints": [None]},
+        {"name": "sdx", "type": "disk", "tran": "usb", "serial": "1", "size": 5 * GIB, "mountpoints": [None]},
+    ]
+    return (
+        "\n".join(f"{key} {value}" for key, value in said.items()) + "\n" + json.dumps({"blockdevices": there + more})
+    )
+
+
+def wrong(node: dict[str, Any], text: str) -> dict[str, tuple[str, str]]:
+    found = machine.findings(node, machine.read(text, node["name"]))
+    return {one.subject: (one.expected, one.found) for one in found if not one.ok}
+
+
+@pytest.mark.parametrize(("number", "root"), [(0, 5), (1, 2), (2, 2)])
+def test_as_planned(plan: Any, number: int, root: int) -> None:
+    node = plan["nodes"][number]
+    assert wrong(node, answer(node, root)) == {}
+    seen = machine.look(plan, node, lambda address, command: answer(node, root))
+    assert (seen.problem, seen.firmware, seen.secure_boot, seen.tpm) == ("", "uefi", "disabled", "none")
+
+
+def test_another_disk(plan: Any) -> None:
+    node = plan["nodes"][0]
+    expected, found = wrong(node, answer(node, 4))["root disk"]
+    assert "model FAST-1" in expected and "SSD" in expected
+    assert found.startswith("sde (vendor AGENTLAB, model FAST-1, serial ") and found.endswith("HDD)")
+    assert wrong(node, answer(node, 99))["root disk"][1] == "no disk with /boot"
+
+
+@pytest.mark.parametrize(
+    ("words", "subject", "found"),
+    [
+        ({"name": "master-0"}, "host name", ("control-0", "master-0")),
+        ({"firmware": "bios"}, "firmware", ("uefi", "bios")),
+        ({"tpm": "2"}, "TPM", ("none", "2.0")),
+    ],
+)
+def test_another_machine(plan: Any, words: dict[str, str], subject: str, found: tuple[str, str]) -> None:
+    node = plan["nodes"][0]
+    assert wrong(node, answer(node, 5, **words)) == {subject: found}
+
+
+def test_a_disk_less(plan: Any) -> None:
+    node = plan["nodes"][1]
+    text = answer(node, 2)
+    node["disks"].append({**node["disks"][0], "size_gib": 7})
+    assert wrong(node, text) == {"disks": ("7 GiB, 20 GiB, 20 GiB, 20 GiB", "20 GiB, 20 GiB, 20 GiB")}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "name a\n", "name a\nfirmware uefi\nsecure \ntpm \n", "name a\nfirmware x\nsecure\ntpm\n{}"]
+)
+def test_other_output_is_a_problem(plan: Any, text: str) -> None:
+    assert machine.look(plan, plan["nodes"][0], lambda address, command: text).problem
+
+
+@pytest.mark.parametrize(("variable", "found"), [("   1", None), ("   0", "disabled"), ("", "not supported")])
+def test_secure_boot(plan: Any, variable: str, found: str | None) -> None:
+    node = plan["nodes"][1]
+    node["secure_boot"] = True
+    text = answer(node, 2, secure=variable)
+    assert wrong(node, text) == ({"secure boot": ("enabled", found)} if found else {})
