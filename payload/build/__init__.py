@@ -163,14 +163,15 @@ class Builder:
             initrd.build(self.distro, parts, root, releases, work / "initrd", modules / "initramfs.img", VOLUME_ID)
             boot = root / "usr/lib/machine-os"
             boot.mkdir()
-            bootloader.disk_efi(parts, boot / "grubx64.efi")
+            bootloader.disk_efi(parts, self.distro, boot / "esp")
             bootloader.disk_bios(parts, boot / "core.img")
             shutil.copy2(parts / "usr/lib/grub/i386-pc/boot.img", boot / "boot.img")
             self.say("machine-os: packing the root file system ...")
             rootfs.squash(root, work / "root.squashfs")
             iso.rootfs_image(work / "root.squashfs", VOLUME_ID, work / "rootfs.img")
-            bootloader.cd_efi(parts, VOLUME_ID, work / "BOOTX64.EFI")
-            bootloader.fat_image(work / "efiboot.img", {"EFI/BOOT/BOOTX64.EFI": work / "BOOTX64.EFI"}, "EFI-SYSTEM")
+            configs = bootloader.cd_config(self.distro, VOLUME_ID)
+            loaders = {**bootloader.efi(parts, self.distro), **configs}
+            bootloader.fat_image(work / "efiboot.img", loaders, "EFI-SYSTEM")
             iso.build(
                 out / ISO_NAME,
                 VOLUME_ID,
@@ -178,6 +179,7 @@ class Builder:
                 initrd=modules / "initramfs.img",
                 rootfs=work / "rootfs.img",
                 efiboot=work / "efiboot.img",
+                efi=configs,
                 isolinux={
                     "isolinux.bin": parts / "usr/lib/ISOLINUX/isolinux.bin",
                     "ldlinux.c32": parts / "usr/lib/syslinux/modules/bios/ldlinux.c32",

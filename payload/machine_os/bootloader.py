@@ -4,35 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .distro import run
+from .distro import BuildError, Distro, run
 
 KARG_AREA = 1139  # coreos/kargs.json "size" of Fedora and RHEL CoreOS
 KARG_MARK = "# COREOS_KARG_EMBED_AREA"
 VENDOR = "redhat"  # EFI/<vendor>/grub.cfg, as in RHEL CoreOS
 
-_CD_MODULES = (
-    "iso9660",
-    "part_gpt",
-    "part_msdos",
-    "fat",
-    "normal",
-    "configfile",
-    "linux",
-    "search",
-    "search_label",
-    "test",
-    "echo",
-    "boot",
-    "serial",
-    "terminal",
-    "sleep",
-    "reboot",
-    "halt",
-    "ls",
-    "cat",
-    "minicmd",
-)
-_DISK_MODULES = (
+_BIOS_MODULES = (
     "ext2",
     "part_gpt",
     "fat",
@@ -52,58 +30,60 @@ _DISK_MODULES = (
     "ls",
     "cat",
     "minicmd",
+    "biosdisk",
 )
 
 
-def grub_image(parts: Path, platform: str, modules: tuple[str, ...], config: str, out: Path) -> None:
-    """A stand-alone GRUB image for `platform` (x86_64-efi, i386-pc) that runs `config` first."""
-    early = out.with_suffix(".early")
-    early.write_text(config)
-    extra = ("efi_gop",) if platform == "x86_64-efi" else ("biosdisk",)
-    run(
-        parts / "usr/bin/grub-mkimage",
-        "-d",
-        parts / "usr/lib/grub" / platform,
-        "-O",
-        platform,
-        "-p",
-        "/EFI/BOOT",
-        "-c",
-        early,
-        "-o",
-        out,
-        *modules,
-        *extra,
-    )
-    early.unlink()
+def efi(parts: Path, distro: Distro) -> dict[str, Path | bytes]:
+    """Return the boot loaders of an EFI system partition, by their paths in it: shim, and GRUB with the distribution's signature.
+
+    Firmware with Microsoft's keys starts shim with secure boot on; shim starts GRUB, which starts the distribution's kernel.
+    GRUB reads EFI/<ID of the distribution>/grub.cfg of the file system that it was started from; what is there chooses
+    the real configuration. Raises BuildError without one of the two.
+    """
+    return {
+        "EFI/BOOT/BOOTX64.EFI": _first(
+            parts, "usr/lib/shim/shimx64.efi.signed.latest", "usr/lib/shim/shimx64.efi.signed"
+        ),
+        "EFI/BOOT/grubx64.efi": _first(parts, "usr/lib/grub/x86_64-efi-signed/grubx64.efi.signed"),
+        f"EFI/{distro.id}/grub.cfg": b"",
+    }
 
 
-def cd_efi(parts: Path, volume_id: str, out: Path) -> None:
-    """GRUB for efiboot.img: reads EFI/<vendor>/grub.cfg of the ISO labelled `volume_id`."""
-    grub_image(
-        parts,
-        "x86_64-efi",
-        _CD_MODULES,
-        f"search --no-floppy --set=root --label {volume_id}\nset prefix=($root)/EFI/{VENDOR}\nconfigfile ($root)/EFI/{VENDOR}/grub.cfg\n",
-        out,
-    )
+def _first(parts: Path, *names: str) -> Path:
+    for name in names:
+        if (parts / name).is_file():
+            return parts / name
+    raise BuildError(f"the packages have no {names[-1]}")
 
 
-def disk_efi(parts: Path, out: Path) -> None:
-    """GRUB for the ESP of a disk, from which it was started: reads grub.cfg of the boot file system that EFI/BOOT/boot.cfg names."""
-    grub_image(parts, "x86_64-efi", _DISK_MODULES, "configfile $prefix/boot.cfg\n", out)
+def cd_config(distro: Distro, volume_id: str) -> dict[str, bytes]:
+    """Return what signed GRUB reads, by its path: it continues with EFI/<vendor>/grub.cfg of the ISO labelled `volume_id`.
+
+    Both the ISO and efiboot.img have it: GRUB takes the ISO for what it was started from, other firmware the image.
+    """
+    folder = f"($root)/EFI/{VENDOR}"
+    config = f"search --no-floppy --set=root --label {volume_id}\nset prefix={folder}\nconfigfile {folder}/grub.cfg\n"
+    return {f"EFI/{distro.id}/grub.cfg": config.encode()}
+
+
+def disk_efi(parts: Path, distro: Distro, out: Path) -> None:
+    """Write the EFI system partition of a disk to folder `out`; the installer writes its grub.cfg."""
+    for name, content in efi(parts, distro).items():
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.read_bytes())
 
 
 def disk_bios(parts: Path, out: Path) -> tuple[Path, Path]:
     """boot.img and core.img for the MBR gap of a GPT disk (BIOS boot partition): `out` is core.img's path."""
-    grub_image(
-        parts,
-        "i386-pc",
-        _DISK_MODULES,
-        "search --no-floppy --set=root --label boot\nconfigfile ($root)/grub2/grub.cfg\n",
-        out,
-    )
-    return parts / "usr/lib/grub/i386-pc/boot.img", out
+    early = out.with_suffix(".early")
+    early.write_text("search --no-floppy --set=root --label boot\nconfigfile ($root)/grub2/grub.cfg\n")
+    folder = parts / "usr/lib/grub/i386-pc"
+    make = parts / "usr/bin/grub-mkimage"
+    run(make, "-d", folder, "-O", "i386-pc", "-p", "/EFI/BOOT", "-c", early, "-o", out, *_BIOS_MODULES)
+    early.unlink()
+    return folder / "boot.img", out
 
 
 def fat_image(out: Path, files: dict[str, Path | bytes], label: str, kib: int | None = None) -> None:

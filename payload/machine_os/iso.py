@@ -38,9 +38,20 @@ def rootfs_image(squashfs: Path, stamp: str, out: Path) -> None:
 
 
 def build(
-    out: Path, volume_id: str, *, vmlinuz: Path, initrd: Path, rootfs: Path, efiboot: Path, isolinux: dict[str, Path]
+    out: Path,
+    volume_id: str,
+    *,
+    vmlinuz: Path,
+    initrd: Path,
+    rootfs: Path,
+    efiboot: Path,
+    isolinux: dict[str, Path],
+    efi: dict[str, bytes],
 ) -> None:
-    """Writes the ISO, with the recipe of the minimal ISO, which is the same without the root file system."""
+    """Write the ISO, with the recipe of the minimal ISO, which is the same without the root file system.
+
+    isolinux: boot loader of BIOS, by the names in its folder. efi: configs of signed GRUB (`bootloader.cd_config`).
+    """
     kargs = default_kargs(volume_id)
     configs = {
         f"EFI/{bootloader.VENDOR}/grub.cfg": bootloader.grub_cfg(kargs),
@@ -64,6 +75,7 @@ def build(
         ROOTFS: rootfs,
         **{path: text.encode() for path, text in configs.items()},
         **{f"isolinux/{name}": source for name, source in isolinux.items()},
+        **efi,
     }
     minimal = out.with_suffix(".minimal")
     _write(minimal, volume_id, {path: data for path, data in files.items() if path != ROOTFS})

@@ -72,7 +72,8 @@ PARTS: tuple[str, ...] = (
     "isolinux",
     "syslinux-common",
     "grub-common",
-    "grub-efi-amd64-bin",
+    "grub-efi-amd64-signed",
+    "shim-signed",
     "grub-pc-bin",
 )
 # The meta package whose dependency is the kernel, by distribution.

@@ -110,7 +110,7 @@ def test_segments_and_checksums_stay_offloaded(line: Line) -> None:
     assert found["whole"] and found["kbits"] > 2_000, found
 
 
-# A frame with VLAN id 7, and what a packet socket says of it: the tag is put aside (packet(7), PACKET_AUXDATA).
+# A frame with VLAN id 7, and what a packet socket reports: the tag is put aside (packet(7), PACKET_AUXDATA).
 SENDS = """
 import socket
 one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)

@@ -22,12 +22,13 @@ from ansible_collections.agentlab.ocp.payload.machine_os import (
     kernel,
     kernel_modules,
 )
-from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError
+from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError, Distro
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import miniso
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.cpio import entries, read_files
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 
 FILES = Path(initrd.FILES).parent
+DISTRO = Distro("debian", "bookworm", "Debian", "amd64", "x86_64-linux-gnu", "ld-linux-x86-64.so.2", ())
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +46,24 @@ def live_iso(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rootfs=folder / "rootfs.img",
         efiboot=folder / "efiboot.img",
         isolinux={"isolinux.bin": folder / "isolinux.bin"},
+        efi=bootloader.cd_config(DISTRO, "lab-os-1"),
     )
     return folder / "lab.iso"
+
+
+def test_signed_boot_loaders(live_iso: Path, tmp_path: Path) -> None:
+    """Signed GRUB looks for its configuration in the distribution's folder, on the ISO and on the disk."""
+    with LiveIso(live_iso) as image:
+        config = image.fs.read("EFI/debian/grub.cfg", 1 << 12).decode()
+    assert "--label lab-os-1\n" in config and config.endswith("configfile ($root)/EFI/redhat/grub.cfg\n")
+    with pytest.raises(BuildError, match=r"the packages have no usr/lib/shim/shimx64.efi.signed"):
+        bootloader.efi(tmp_path, DISTRO)
+    for name in ("shim/shimx64.efi.signed", "grub/x86_64-efi-signed/grubx64.efi.signed"):
+        (tmp_path / "usr/lib" / name).parent.mkdir(parents=True)
+        (tmp_path / "usr/lib" / name).write_bytes(b"MZ" + name.encode())
+    bootloader.disk_efi(tmp_path, DISTRO, tmp_path / "esp")
+    found = {str(path.relative_to(tmp_path / "esp")) for path in (tmp_path / "esp").rglob("*.*")}
+    assert found == {"EFI/BOOT/BOOTX64.EFI", "EFI/BOOT/grubx64.efi", "EFI/debian/grub.cfg"}
 
 
 def test_iso_is_coreos(live_iso: Path) -> None:

@@ -290,12 +290,15 @@ def install_live(options: argparse.Namespace, size: int, ignition: bytes | None)
     files = [(kernel / "vmlinuz", "vmlinuz"), (kernel / "initramfs.img", "initramfs.img")]
     progress = Progress(length + sum(path.stat().st_size for path, __ in files))
     with mounted(esp, "vfat") as folder:
-        target = folder / "EFI/BOOT"
-        target.mkdir(parents=True)
-        shutil.copyfile(FILES / "grubx64.efi", target / "BOOTX64.EFI")
-        (target / "boot.cfg").write_text(
-            f"search --no-floppy --set=root --fs-uuid {boot_id}\nconfigfile ($root)/grub2/grub.cfg\n"
-        )
+        for path in (FILES / "esp").rglob("*.*"):
+            target = folder / path.relative_to(FILES / "esp")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if path.name == "grub.cfg":
+                target.write_text(
+                    f"search --no-floppy --set=root --fs-uuid {boot_id}\nconfigfile ($root)/grub2/grub.cfg\n"
+                )
+            else:
+                shutil.copyfile(path, target)
     with mounted(boot, "ext4") as folder:
         for path, name in files:
             with path.open("rb") as stream:
