@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json, load_yaml
-from ...plugins.module_utils.ignition.resources import VERSION, data_file
+from ...plugins.module_utils.ignition.resources import VERSION, data_file, data_url
 from ...plugins.module_utils.vocabulary import Port
 from . import operators
 from .bodies import StaticNetwork
@@ -206,7 +206,7 @@ def day2_ignition(cluster: Cluster, host: Host, networks: str) -> bytes:
     ignition: dict[str, Any] = {"version": VERSION, "config": {"merge": [{"source": url}]}}
     if authority := endpoint.get("ca_certificate"):
         ignition["security"] = {
-            "tls": {"certificateAuthorities": [{"source": f"data:text/plain;base64,{authority}"}]}
+            "tls": {"certificateAuthorities": [{"source": data_url(base64.b64decode(authority))}]}
         }  # fmt: skip
     config: dict[str, Any] = {"ignition": ignition}
     return _json(host_config(config, host, load_json(networks, name="static_network_config")))

@@ -164,7 +164,7 @@ def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
 def day2_names(profile: Profile) -> list[str]:
     """Return the names of the nodes that a profile leaves to day 2, in the order of the profile.
 
-    A name that is no node's is among them; the checks report it.
+    A name that no node has is among them; the checks report it.
     """
     return [str(name) for name, node in profile["nodes"].items() if node.get("day2")]
 
