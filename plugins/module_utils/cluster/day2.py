@@ -12,6 +12,7 @@ from ..plan import configs, phases
 from ..plan.machines import Node, in_network
 from ..plan.model import Plan
 from ..plan.rundir import Change, dump
+from . import joining
 from .client import ClusterClient, is_true
 from .inspection import architecture
 
@@ -73,6 +74,25 @@ def missing(kube: ClusterClient, nodes: Sequence[Joining]) -> list[Joining]:
     """Return those that are not nodes of the cluster yet. Raises `ClusterError`."""
     there = {node["metadata"]["name"].partition(".")[0] for node in kube.nodes()}
     return [node for node in nodes if node["name"].partition(".")[0] not in there]
+
+
+def settled(kube: ClusterClient, nodes: Sequence[Joining], *, served: bool) -> bool:
+    """Return whether all nodes are Ready and none of their certificate requests waits: then there is nothing to follow.
+
+    served: a request for a serving certificate must have been approved, too. Raises `ClusterError`.
+    """
+    there = {node["metadata"]["name"].partition(".")[0]: node for node in kube.nodes()}
+    requests = kube.certificate_requests()
+    for node in nodes:
+        known, names = there.get(node["name"].partition(".")[0]), [node["name"]]
+        if known is None or not is_true(known, "Ready"):
+            return False
+        if any(joining.pending(requests, signer, names) for signer in (joining.CLIENT_SIGNER, joining.SERVING_SIGNER)):
+            return False
+        own = [one for one in requests if joining.approvable(one, joining.SERVING_SIGNER, names)]
+        if served and not any(joining.approved(one) for one in own):
+            return False
+    return True
 
 
 def joined(kube: ClusterClient, nodes: Sequence[Joining]) -> list[Joined]:

@@ -186,7 +186,7 @@ class NodeMonitor:
 
     def _unserved(self) -> bool:
         """Whether the serving certificate of a node that is ready is still to come; only a monitor that approves waits for it."""
-        if self.approve is None or not self.names or any(_approved(one) for one in self._serving):
+        if self.approve is None or not self.names or any(approved(one) for one in self._serving):
             return False
         self._ready_since = self.clock.time() if self._ready_since is None else self._ready_since
         return self.clock.time() - self._ready_since < SERVING_SECONDS
@@ -280,7 +280,8 @@ def approvable(request: Object, signer: str, names: Sequence[str]) -> bool:
     )
 
 
-def _approved(request: Object) -> bool:
+def approved(request: Object) -> bool:
+    """Return whether a certificate request is approved."""
     return any(one.get("type") == "Approved" for one in (request.get("status") or {}).get("conditions") or [])
 
 

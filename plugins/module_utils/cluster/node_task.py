@@ -96,7 +96,10 @@ def monitor(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
 
     nodes: Sequence[day2.Joining] = given["nodes"]
     follow = [(node["address"], [node["name"]]) for node in nodes]
-    ready = followed(kube, follow, log, approve if given["approve"] else None, limit=given["minutes"] * 60)
+    settled = day2.settled(kube, nodes, served=given["approve"])
+    for node in nodes if settled else ():
+        log.info(f"Node {node['address']}: Node is Ready")
+    ready = settled or followed(kube, follow, log, approve if given["approve"] else None, limit=given["minutes"] * 60)
     result |= {"changed": bool(result["approved"]), "seconds": round(time.monotonic() - start, 1)}
     if not ready:
         lost = [text for level, text in log.lines if level == "error"]
