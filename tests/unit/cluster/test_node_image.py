@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.plugins.module_utils import cli
+from ansible_collections.agentlab.ocp.plugins.module_utils import cli, state
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import (
     day2,
     inspection,
     joining,
     node_image,
     node_task,
+    validate,
 )
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.client import ClusterClient
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.joining import (
@@ -26,9 +27,10 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.joining impor
     SERVING_SIGNER,
     NodeMonitor,
 )
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.validate import Check
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import ClusterError, LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.resources import data_url
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import phases, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.build import build
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Message
@@ -365,3 +367,47 @@ async def test_verb_refuses(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert await asyncio.to_thread(cli.main, ["node-image", *arguments]) == 1
     assert message in capsys.readouterr().err
+
+
+async def test_validate_misses_a_node_that_was_added(
+    api: Any, filled: Callable[..., ClusterClient], tmp_path: Path
+) -> None:
+    """Before `add-nodes` the worker is not asked for; after it the check fails without the worker, and passes with it."""
+    filled()
+
+    async def found() -> list[Check]:
+        here = phases.present(plan({"worker": {"count": 1}, "nodes": {"worker-0": {"day2": True}}}), tmp_path)
+        checks = await asyncio.to_thread(
+            lambda: list(validate._nodes(here, ClusterClient(tmp_path / "auth" / "kubeconfig")))
+        )
+        return [one for one in checks if one.name == "worker nodes"]
+
+    assert await found() == []
+    state.finish(tmp_path, phases.ADD_NODES, failed=False)
+    assert await found() == [Check("worker nodes", False, "0 of 1 Ready: none")]
+    api.store.create("nodes", node("worker-0", ready=False))
+    assert not (await found())[0].ok
+    await api.call("DELETE", "/api/v1/nodes/worker-0")
+    api.store.create("nodes", node("worker-0"))
+    assert await found() == [Check("worker nodes", True, "1 of 1 Ready: worker-0")]
+
+
+async def test_settled(api: Any, filled: Callable[..., ClusterClient]) -> None:
+    """Nodes that are Ready need not be followed, unless a request of theirs waits, or one that is to be approved is still to come."""
+    kube, wanted = filled(), day2.follow(plan(), day2.chosen(plan(), ["worker-1"]))
+
+    async def settled(*, served: bool = False) -> bool:
+        return await asyncio.to_thread(lambda: day2.settled(kube, wanted, served=served))
+
+    assert not await settled()
+    api.store.create("nodes", node("worker-1"))
+    assert await settled()
+    assert not await settled(served=True)
+    body = csr(SERVING_SIGNER, "worker-1")
+    body["spec"]["username"] = "system:node:worker-1"
+    api.store.create(
+        "certificatesigningrequests.certificates.k8s.io", {**body, "status": {}, "metadata": {"name": "csr-2"}}
+    )
+    assert not await settled()
+    await asyncio.to_thread(kube.approve, "csr-2")
+    assert await settled(served=True)
