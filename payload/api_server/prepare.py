@@ -205,9 +205,8 @@ def day2_ignition(cluster: Cluster, host: Host, networks: str) -> bytes:
     url = endpoint.get("url") or f"http://{in_url(name)}:{Port.MACHINE_CONFIG_INSECURE}/config/{pool}"
     ignition: dict[str, Any] = {"version": VERSION, "config": {"merge": [{"source": url}]}}
     if authority := endpoint.get("ca_certificate"):
-        ignition["security"] = {
-            "tls": {"certificateAuthorities": [{"source": data_url(base64.b64decode(authority))}]}
-        }  # fmt: skip
+        source = data_url(base64.b64decode(authority), "text/plain")
+        ignition["security"] = {"tls": {"certificateAuthorities": [{"source": source}]}}
     config: dict[str, Any] = {"ignition": ignition}
     return _json(host_config(config, host, load_json(networks, name="static_network_config")))
 

@@ -1,4 +1,4 @@
-"""What the images of components consist of: layers of finished steps, the code of all components, and each one's own."""
+"""What the images of components consist of: layers of finished steps, the code of all components, and what each component has of its own."""
 
 from __future__ import annotations
 

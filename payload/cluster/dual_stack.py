@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Server(ThreadingHTTPServer):
     """Listens on `port` of every IPv6 and IPv4 address, with a thread for each connection.
 
-    log: gets a line for a connection that ends early, which is no error of the server.
+    log: gets a line for a connection that ends early, which is not an error of the server.
     """
 
     address_family = socket.AF_INET6

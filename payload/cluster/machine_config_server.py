@@ -60,7 +60,8 @@ def served(machine_config: Object) -> Object:
     config: Object = copy.deepcopy(machine_config["spec"]["config"])
     name = machine_config["metadata"]["name"]
     annotations = {f"{_MCO}/currentConfig": name, f"{_MCO}/desiredConfig": name, f"{_MCO}/state": "Done"}
-    config["storage"]["files"].append(data_file(ANNOTATIONS, json.dumps(annotations).encode(), 0o644))
+    files = config.setdefault("storage", {}).setdefault("files", [])
+    files.append(data_file(ANNOTATIONS, json.dumps(annotations).encode(), 0o644))
     return config
 
 

@@ -150,7 +150,7 @@ def grid(title: str, first: str, rows: Iterable[tuple[str, dict[str, Any]]], sec
 
 
 def compared(report: dict[str, Any]) -> str:
-    """Tables that set hosts that a program runs beside simulated ones; empty without such hosts."""
+    """Tables that set hosts that a program runs, next to simulated ones; empty without such hosts."""
     kinds = report.get("kinds", {})
     if not kinds.get("program"):
         return ""
@@ -169,7 +169,7 @@ def compared(report: dict[str, Any]) -> str:
             yield name, row
 
     return grid(
-        f"Requests of {kinds['program']:,} hosts that the agent program runs beside simulated ones, milliseconds",
+        f"Requests of {kinds['program']:,} hosts that the agent program runs, next to simulated ones, milliseconds",
         "Operation", rows("operations", "program_operations"),
     ) + grid(
         "From a step's arrival to its reply, and between two polls, milliseconds", "Step", rows("time_to_reply", "program_time_to_reply")

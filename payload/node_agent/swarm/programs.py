@@ -122,7 +122,7 @@ class Programs:
     async def running(self, session: aiohttp.ClientSession) -> AsyncIterator[None]:
         """Make the programs' directory and listen on a free port of 127.0.0.1; remove both at the end.
 
-        `session`: the swarm's, by which requests go on to the service.
+        `session`: the swarm's, which forwards requests to the service.
         """
         self._session = session
         agent = self._settings.agent
@@ -227,7 +227,7 @@ class Programs:
         return web.Response(status=status, body=raw, content_type=kind)
 
     def _place(self, method: str, path: str, body: bytes) -> tuple[Host | None, str]:
-        """Return the host of a request and the operation's name, as simulated hosts have it; None for another's request."""
+        """Return the host of a request and the operation's name, as simulated hosts have it; None for any other request."""
         words = path.removeprefix(f"{API}/infra-envs/").split("/")
         document: dict[str, Any] = {}
         if method == "POST" and body:

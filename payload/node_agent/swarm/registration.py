@@ -17,7 +17,7 @@ REMOVE_TRIES, REMOVE_SECONDS = 4, 3.0
 
 
 class Swarm(Protocol):
-    """What registration needs of the swarm whose clusters it registers: its settings, and somebody who sends requests.
+    """What registration needs of the swarm whose clusters it registers: its settings, and a client that sends requests.
 
     clusters: set by `Registration.set_up`; stopped: nothing new is registered any more.
     """

@@ -23,7 +23,7 @@ COMMAND = (
 
 
 class Seen(NamedTuple):
-    """What a node has; a USB stick is no disk of it. problem: why that is not known.
+    """What a node has; a USB stick is not one of its disks. problem: why that is not known.
 
     disk: serial number of the disk with the boot file system, or why there is none; sizes: of all disks, in bytes, sorted;
     firmware: `uefi` or `bios`; secure_boot, tpm: as messages.

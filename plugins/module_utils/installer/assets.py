@@ -127,7 +127,7 @@ def _agent_manifests(build: Build) -> dict[str, str]:
 
 
 def with_text(value: Mapping[str, object]) -> dict[str, Any]:
-    """A Secret as the value of its asset: its fields, and the text of its file."""
+    """A Secret as the value of its asset: its fields, and next to them the text of its file."""
     return {**value, "File": dump(value)}
 
 

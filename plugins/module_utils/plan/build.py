@@ -144,7 +144,7 @@ def node_names(profile: Profile) -> list[tuple[str, Role, int]]:
 
 
 def _name_format(profile: Profile, role: Role) -> str:
-    return (None if role == faults.EXTRA else profile[role].get("name_format")) or f"{role}-%d"
+    return (None if role == "extra" else profile[role].get("name_format")) or f"{role}-%d"
 
 
 def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
 def day2_names(profile: Profile) -> list[str]:
     """Return the names of the nodes that a profile leaves to day 2, in the order of the profile.
 
-    A name that no node has is among them; the checks report it.
+    A name without a node is among them; the checks report it.
     """
     return [str(name) for name, node in profile["nodes"].items() if node.get("day2")]
 
@@ -354,6 +354,6 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
         if size["secure_boot"]:
             node["secure_boot"] = True
         if size["root_device_hints"]:
-            node["root_device_hints"] = dict(size["root_device_hints"])
+            node["root_device_hints"] = size["root_device_hints"]
         nodes.append(node)
     return nodes

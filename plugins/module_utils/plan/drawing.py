@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 from ..vocabulary import WITH_VIPS
 from .faults import KINDS, Fault
-from .machines import Link, Network, Nic, Node, interfaces
+from .machines import Link, Network, Nic, Node, bond_of, interfaces, vlan_of
 from .model import Plan
 from .topologies import TOPOLOGIES
 
@@ -295,7 +295,7 @@ def _cable(
 
     A bond has two lines with a ring around them, a VLAN has its id next to the line. A cross is a cable with a fault.
     """
-    bond, vlan = _bond(node, nic), nic.get("vlan")
+    bond, vlan = _bond(node, nic), vlan_of(nic)
     for side in (-3, 3) if bond else (0,):
         drawing.link(x + side, top, x + side, bottom, colour)
     if bond:
@@ -319,7 +319,7 @@ def _cable(
 
 def _bond(node: Node, nic: Nic | Link) -> Link | None:
     """Return the bond that an interface is, or that its VLAN is on."""
-    vlan = nic.get("vlan")
+    vlan = vlan_of(nic)
     name = vlan["parent"] if vlan else nic["name"]
     return next((link for link in node.get("links") or [] if link["name"] == name and link["bond"]), None)
 
@@ -328,14 +328,14 @@ def _on_cable(fault: Fault, node: Node, nic: Nic | Link) -> bool:
     """Return whether a fault of the node is one of the cables of an interface: of its NIC, or of one in its bond."""
     if "nic" not in KINDS[fault["kind"]].fields and "peer" not in KINDS[fault["kind"]].fields:
         return False
-    bond, vlan = _bond(node, nic), nic.get("vlan")
+    bond, vlan = _bond(node, nic), vlan_of(nic)
     cables = bond["bond"]["nics"] if bond and bond["bond"] else [vlan["parent"] if vlan else nic["name"]]
     return (fault.get("nic") or node["nics"][0]["name"]) in cables
 
 
 def _kind(node: Node, nic: Nic | Link) -> str:
     """Return what an interface is besides a NIC by itself: a bond with its mode, a VLAN, or a NIC in a bond."""
-    bond, vlan = nic.get("bond"), nic.get("vlan")
+    bond, vlan = bond_of(nic), vlan_of(nic)
     if bond:
         return f"  {bond['mode']}: {', '.join(bond['nics'])}"
     if vlan:

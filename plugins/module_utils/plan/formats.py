@@ -145,7 +145,7 @@ FORMATS: dict[str, Format] = {
     "user": Format("the name of a user, such as root", r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"),
     "login": Format("ASCII characters without blanks and `:`, such as admin", r"[!-9;-~]+"),
     "device": Format("the path of a device, such as /dev/sda", r"/dev/[A-Za-z0-9_][A-Za-z0-9_.:/+@-]*"),
-    # SCSI's INQUIRY has room for so much; libvirt writes it into a command line.
+    # These are the field lengths of SCSI's INQUIRY; libvirt writes it into a command line.
     "disk_vendor": Format("1 to 8 letters, digits, `_`, `.` and `-`, such as AGENTLAB", r"[A-Za-z0-9_.-]{1,8}"),
     "disk_model": Format("1 to 16 letters, digits, `_`, `.` and `-`, such as LAB-FAST", r"[A-Za-z0-9_.-]{1,16}"),
     "serial": Format("1 to 20 letters, digits, `_`, `.` and `-`, such as S-0001", r"[A-Za-z0-9_.-]{1,20}"),

@@ -10,7 +10,6 @@ from .faults import EXTRA, MEDIA
 from .fields import Role
 from .links import boot_mode
 from .options import Profile
-from .presets import ROLES
 from .problems import Finding, Path
 
 _NO_MEDIUM = ("pxe", "manual")
@@ -31,12 +30,9 @@ def check_names(profile: Profile, _cluster: str) -> Iterator[Finding]:
         other = seen.setdefault(name, role)
         if other != role and role not in reported:
             reported.add(role)
-            field = role if role in ROLES and profile[role].get("name_format") else other  # type: ignore[literal-required]
-            yield (
-                (field, "name_format"),
-                profile[field]["name_format"],
-                f"{name} is a name of role {other} and of {role}",
-            )  # type: ignore[literal-required]
+            of = other if role == "extra" or not profile[role].get("name_format") else role
+            format_ = profile[of]["name_format"] if of != "extra" else None
+            yield (of, "name_format"), format_, f"{name} is a name of role {other} and of {role}"
 
 
 def check_disks(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -75,7 +71,7 @@ def check_hints(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 
 def check_firmware(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Refuse secure boot without UEFI, and of programs that nobody has signed."""
+    """Refuse secure boot without UEFI, and of programs without a signature."""
     for path, name, role in _machines(profile):
         size = machine(profile, name, role)
         if not size["secure_boot"]:

@@ -35,10 +35,7 @@ class DiskOptions(_RequiredSize, total=False):
 
 
 class RootDeviceHints(TypedDict, total=False):
-    """Which disk to install to; all of them must match. The hint `deviceName` is `root_device`.
-
-    The names are those of `rootDeviceHints` in agent-config.yaml, in other spelling.
-    """
+    """Which disk to install to; all of them must match. The hint `deviceName` is `root_device`."""
 
     hctl: Hctl
     """Its SCSI address: host, channel, target and LUN."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 from .fields import (
     BondMode,
@@ -307,6 +307,16 @@ class Node(_Node, total=False):
 def interfaces(node: Node) -> list[Nic | Link]:
     """Return all interfaces of a node: bonds and VLANs, then NICs."""
     return [*(node.get("links") or []), *node["nics"]]
+
+
+def bond_of(interface: Nic | Link) -> Bond | None:
+    """Return the bond that an interface is; None for a NIC and a VLAN."""
+    return cast(Link, interface)["bond"] if "bond" in interface else None
+
+
+def vlan_of(interface: Nic | Link) -> Vlan | None:
+    """Return the VLAN that an interface is; None for a NIC and a bond."""
+    return cast(Link, interface)["vlan"] if "vlan" in interface else None
 
 
 def in_network(node: Node, network: str) -> Nic | Link:

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 from .drawing import svg
-from .machines import interfaces
+from .machines import bond_of, interfaces, vlan_of
 from .model import Plan
 
 _STYLE = """:root{color-scheme:light dark;--back:#fff;--text:#151515;--dim:#4d4d4d;--line:#c7c7c7;--wash:#f2f2f2}
@@ -82,7 +82,7 @@ def _machines(plan: Plan) -> Iterable[Row]:
 def _interfaces(plan: Plan) -> Iterable[Row]:
     for node in plan["nodes"]:
         for nic in interfaces(node):
-            bond, vlan = nic.get("bond"), nic.get("vlan")
+            bond, vlan = bond_of(nic), vlan_of(nic)
             kind = f"bond {bond['mode']} of {', '.join(bond['nics'])}" if bond else "NIC"
             kind = f"VLAN {vlan['id']} on {vlan['parent']}" if vlan else kind
             addresses = ", ".join(f"{address['ip']}/{address['prefix']}" for address in nic["addresses"])

@@ -250,5 +250,5 @@ def test_a_host_of_day_2_is_pointed_to_its_cluster() -> None:
     assert json.loads(prepare.day2_ignition(cluster, host, "[]"))["ignition"] == {
         "version": "3.2.0",
         "config": {"merge": [{"source": url}]},
-        "security": {"tls": {"certificateAuthorities": [{"source": "data:text/plain;charset=utf-8;base64,Q0E="}]}},
+        "security": {"tls": {"certificateAuthorities": [{"source": "data:text/plain;base64,Q0E="}]}},
     }

@@ -70,7 +70,7 @@ class Kube:
 
 
 def waited(answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a wait says in its first minute."""
+    """What a wait reports in its first minute."""
     client, said, clock = AssistedClient("192.0.2.1", None), list[str](), Quiet()
     monkeypatch.setattr(client, "get", lambda path, **query: copy.deepcopy(answers.get(path, answers["/clusters/c"])))
 

@@ -194,7 +194,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "SERVICE_SUBNET_V6": (HA + "SERVICE_SUBNET_V6=fd07::/112", {"installer.service_network.ipv6": "fd07::/112"}),
     "SSH_KEY_FILE": (COMPACT + "SSH_KEY_FILE=/root/key.pub", {"installer.ssh_key_file": "/root/key.pub"}),
     "SSH_PUB_KEY": (COMPACT + 'SSH_PUB_KEY="$(cat ~/.ssh/id_rsa.pub)"', {"installer.ssh_key_file": "~/.ssh/id_rsa.pub"}),
-    "ARBITER_HOSTNAME_FORMAT": ("AGENT_E2E_TEST_SCENARIO=TNA_IPV4\n" + "ARBITER_HOSTNAME_FORMAT=judge-%d", {"arbiter.name_format": "judge-%d"}),
+    "ARBITER_HOSTNAME_FORMAT": ("AGENT_E2E_TEST_SCENARIO=TNA_IPV4\n" + "ARBITER_HOSTNAME_FORMAT=arb-%d", {"arbiter.name_format": "arb-%d"}),
     "MASTER_HOSTNAME_FORMAT": (COMPACT + "MASTER_HOSTNAME_FORMAT=control-%d", {"master.name_format": "control-%d"}),
     "WORKER_HOSTNAME_FORMAT": (HA + "WORKER_HOSTNAME_FORMAT=compute-%d", {"worker.name_format": "compute-%d"}),
     "VM_EXTRADISKS": (COMPACT + "VM_EXTRADISKS=true", {"master.extra_disks": [{"size_gib": 8, "bus": "virtio"}]}),

@@ -19,7 +19,6 @@ from ansible_collections.agentlab.ocp.payload.node_agent import (
     disk_speed_check,
     disks,
     domain_resolution,
-    fields,
     flags,
     free_addresses,
     host,
@@ -436,7 +435,7 @@ def test_nothing_but_references_reaches_podman(tool: Tool) -> None:
 def test_install_requests_as_the_upstream_refuses_them(
     change: dict[str, Any], problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fields, "disk", str)
+    monkeypatch.setattr(disks, "known", str)
     request = {"cluster_id": UUID, "infra_env_id": UUID, "host_id": UUID, "role": "master", "boot_device": "/dev/null",
                "installer_args": '["--append-karg", "ip=dhcp", "-n"]', "controller_image": "reg:5000/c@sha256:12",
                "installer_image": "reg.example/i:1", "proxy": {"http_proxy": "http://u:p@h:1"}, "service_ips": ["192.0.2.1"]}  # fmt: skip

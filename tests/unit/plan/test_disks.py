@@ -103,7 +103,7 @@ def test_the_disk_that_hints_match(tmp_path: Path, hint: str, expected: list[str
     assert chosen(plan["nodes"][0]) == expected
 
 
-def test_a_machine_reports_what_the_profile_says(tmp_path: Path) -> None:
+def test_a_machine_reports_what_its_profile_has(tmp_path: Path) -> None:
     disk = "{size_gib: 5, vendor: V, model: M, serial: S, wwn: '0x5000c50015ea71ac', rotational: false}"
     node = planned(tmp_path, f"master: {{extra_disks: [{disk}, {{size_gib: 6, rotational: true}}]}}")["nodes"][0]
     tree = domain.render(node, OWNER, pool="p", domain_type="kvm", console=Path("/c"))
