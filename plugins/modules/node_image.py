@@ -13,8 +13,8 @@ description:
     C(node.x86_64.iso), or the files for a network boot.
   - The tokens of the image are stored in the Secret C(openshift-config/agent-auth-token), and are valid for 48 hours. As long as more than 24
     hours of them are left and the inputs are the same, nothing changes.
-  - Nothing is written when the cluster is not installed, has no node of the wanted architecture, or has a node with the name or the address of
-    a host.
+  - Neither image nor Secret is written when the cluster is not installed, when its release does not have the wanted architecture, or when a
+    node of the cluster has the name or the address of a host.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - bcrypt

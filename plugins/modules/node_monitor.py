@@ -14,10 +14,13 @@ description:
   - In the end each node must be a worker of the cluster's architecture.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
+  - bcrypt
   - cryptography
+  - Jinja2
   - kubernetes
   - PyYAML
   - requests
+  - zstandard
 options:
   directory:
     description: Directory of the node image, for the log.

@@ -14,6 +14,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ...addresses import in_url
@@ -212,7 +213,7 @@ def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
     _report(done, runner.check_result(last))
     if last.error or runner.interrupt():
         return
-    for asked, run in (
+    more: tuple[tuple[bool, Callable[[], Stage]], ...] = (
         (runner.job["day2"], lambda: runner.stage("add_nodes")),
         (runner.job["day2"], lambda: runner.stage("validate")._replace(name="validate-day2")),
         (runner.job["day2"], lambda: runner.again("add_nodes")),
@@ -220,7 +221,8 @@ def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
         (runner.job["verbs"], lambda: runner.program("verbs")),
         (runner.job["fencing"], lambda: runner.program("fencing")),
         (runner.job["gather"], lambda: runner.stage("gather")),
-    ):
+    )
+    for asked, run in more:
         if asked and not done[-1].error:
             _report(done, run())
             if done[-1].error and done[-1].name in GATHER_AFTER:
