@@ -7,7 +7,7 @@ export CLUSTER
 
 AGENTLAB := bin/agentlab
 STAGES := prepare configure image boot wait validate
-VERBS := plan $(STAGES) gather destroy
+VERBS := plan $(STAGES) add-nodes gather destroy
 VENV := $(or $(AGENTLAB_VENV),$(CURDIR)/.venv)
 BIN := $(VENV)/bin
 TESTS := tests/lint tests/unit tests/conformance tests/integration tests/molecule tests/e2e

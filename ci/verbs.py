@@ -226,6 +226,16 @@ def _monitor_add_nodes(verbs: Verbs) -> None:
     expect(all(f"Node {address}: Node is Ready" in shown for address in addresses), shown)
 
 
+def _node_image(verbs: Verbs) -> None:
+    """The image of a node that is never booted; the API of the cluster and the registry are in the sandbox."""
+    kubeconfig = ("--kubeconfig", str(verbs.run_dir / "auth/kubeconfig"))
+    words = ("create", "--mac-address", "52:54:00:aa:bb:01", "--name", "extraworker-0", "-o", "extra.iso", *kubeconfig)
+    shown = verbs.call("exec", "--", "sh", "-c", f"{shlex.join(verbs.command('node-image', *words))} 2>&1")
+    expect("extra.iso" in shown and (verbs.folder / "extra.iso").exists(), shown)
+    refused = verbs.call("add-nodes", status=Exit.USAGE)
+    expect("has no node to add" in refused, refused)
+
+
 def _iso(verbs: Verbs) -> None:
     expect("ignition" in json.loads(verbs.call("iso", "ignition", "show", f"{verbs.run_dir}/agent.x86_64.iso")), "iso")
 
@@ -327,6 +337,8 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "wait-for": _wait_for,
     "compare": _compare,
     "mirror": partial(_help, "mirror"),
+    "add-nodes": _node_image,
+    "node-image": _node_image,
     "monitor-add-nodes": _monitor_add_nodes,
     "iso": _iso,
     "pxe": _pxe,

@@ -1,4 +1,7 @@
-"""An OpenShift API on loopback that reports a healthy cluster. It writes a kubeconfig, and ends after five minutes."""
+"""An OpenShift API on loopback that reports a healthy cluster. It writes a kubeconfig, and ends after five minutes.
+
+A second argument is a file with more answers, JSON by path.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import signal
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 GOOD = {
     "conditions": [
@@ -15,7 +19,7 @@ GOOD = {
         {"type": "Progressing", "status": "False"},
     ]
 }
-ANSWERS = {
+ANSWERS: dict[str, Any] = {
     "/version": {"gitVersion": "v1.35.0"},
     "/api/v1/nodes": {
         "items": [
@@ -46,8 +50,10 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def main(kubeconfig: Path) -> None:
+def main(kubeconfig: Path, *more: Path) -> None:
     signal.alarm(300)
+    for path in more:
+        ANSWERS.update(json.loads(path.read_text()))
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     config = {
         "apiVersion": "v1",
@@ -62,4 +68,4 @@ def main(kubeconfig: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

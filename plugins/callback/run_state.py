@@ -9,7 +9,7 @@ type: notification
 short_description: Record the stages of a run
 version_added: 1.0.0
 description:
-  - Writes start, end and result of C(prepare), C(configure), C(image), C(boot), C(wait) and C(validate) into C(stages) of C(state.json) in
+  - Writes start, end and result of C(prepare), C(configure), C(image), C(boot), C(wait), C(validate) and C(add-nodes) into C(stages) of C(state.json) in
     the run directory. A stage that is running, or was killed, has no C(end) and no C(result).
   - Appends these stages, their tasks, booted machines, checks and causes of a failure to C(logs/events.jsonl), as JSON lines.
   - Writes the run page, C(report/index.html), at the end of the playbook.
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from ansible import context
 from ansible.plugins.callback import CallbackBase
 from ansible_collections.agentlab.ocp.plugins.module_utils import state, version
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.phases import ADD_NODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_run
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, Event, EventLog, event
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RUN_STAGES
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ansible.playbook.task import Task
 
 _PLAN = "agentlab.ocp.plan"
+_RECORDED = (*RUN_STAGES, ADD_NODES)
 _GATHER = "gather"
 _PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 
@@ -70,7 +72,8 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_play_start(self, play: Play) -> None:
         self._finish()
         path = Path(play.get_path().rpartition(":")[0]).resolve()
-        self._stage = path.stem if path.parent == _PLAYBOOKS and path.stem in (*RUN_STAGES, _GATHER) else None
+        stage = path.stem.replace("_", "-")
+        self._stage = stage if path.parent == _PLAYBOOKS and stage in (*_RECORDED, _GATHER) else None
         given = play.get_variable_manager().get_vars(play=play).get("agentlab_profile")
         self._profile = Path(given).stem if isinstance(given, str) else ""
 
@@ -82,7 +85,7 @@ class CallbackModule(CallbackBase):
             self._running, self._failure, self._began = (self._run_dir, self._stage), "", time.time()
             self._log = None
             self._begin(self._stage)
-            if self._stage in RUN_STAGES:
+            if self._stage in _RECORDED:
                 with contextlib.suppress(OSError, state.StateError):
                     state.begin(*self._running)
 
@@ -149,7 +152,7 @@ class CallbackModule(CallbackBase):
             "stage", stage, "failed" if failed else "ok", self._failure, level="error" if failed else "info"
         )
         self._write([outcome])
-        if stage in RUN_STAGES:
+        if stage in _RECORDED:
             with contextlib.suppress(OSError, state.StateError):
                 state.finish(run_dir, stage, failed=failed)
         self._running = None

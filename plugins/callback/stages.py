@@ -59,7 +59,7 @@ def _elapsed(seconds: float) -> str:
 
 
 # The logs of a run directory that are followed; this one has the messages of wait-for, too.
-_LOGS = (".openshift_install.log",)
+_LOGS = (".openshift_install.log", "add-nodes/.openshift_install.log")
 
 
 def _lines(data: dict[str, Any]) -> list[str]:

@@ -36,6 +36,7 @@ class Job(TypedDict):
     again: bool
     verbs: bool
     fencing: bool
+    day2: bool
     gather: bool
     expect: Expect | None
     idle_minutes: float
@@ -50,6 +51,7 @@ DEFAULTS: Job = {
     "again": False,
     "verbs": False,
     "fencing": False,
+    "day2": False,
     "gather": False,
     "expect": None,
     # One task may be silent for the whole wait, which has its own limits.

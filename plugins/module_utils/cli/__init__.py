@@ -42,6 +42,7 @@ _LAB = {
 LAB: dict[str, Verb] = {
     "plan": Verb("validate a profile and show its plan: --format table, yaml or svg", "plan"),
     **{name: Verb(text, "lab", name) for name, text in _LAB.items()},
+    "add-nodes": Verb("add the nodes of day 2 to the installed cluster; rerun it to resume", "lab", "add_nodes"),
     "version": Verb("print the versions of agentlab and its components", "version"),
     "list": Verb("print the clusters of this checkout and of this host", "listing"),
     "status": Verb("print stages, machines, failing validations and the first cause of a cluster", "status"),
@@ -72,6 +73,7 @@ TOOLS: dict[str, Verb] = {
     "graph": Verb("print the graph of assets", "create", "graph"),
     "compare": Verb("show how another build of openshift-install differs, on the same inputs", "compare"),
     "wait-for": Verb("wait as openshift-install agent: bootstrap-complete, install-complete", "wait_for"),
+    "node-image": Verb("create the image of new nodes and follow them, as oc adm node-image", "node_image"),
     "monitor-add-nodes": Verb("follow nodes that join a cluster, as oc adm node-image monitor", "monitor_add_nodes"),
     "iso": Verb("inspect a live ISO, and change its Ignition config or kernel arguments", "coreos.iso"),
     "pxe": Verb("change the Ignition config and network settings of a PXE initramfs", "coreos.pxe"),

@@ -22,17 +22,17 @@ from ..errors import LabError
 from ..packages import PackageError, distribution, missing
 from ..plan import overrides
 from ..vocabulary import RUN_STAGES, Exit
-from . import failure, follow, orphans, run_page
+from . import day2, failure, follow, orphans, run_page
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, program, run_dir
 from .scratch import scratch
 from .stages import add_stages, restore, tags, unfinished, until
 from .terminal import say
 
 # Verbs after whose failure logs are gathered.
-_GATHER_AFTER = {"boot", "wait", "validate", "deploy"}
+_GATHER_AFTER = {"boot", "wait", "validate", "deploy", "add_nodes"}
 # After these the cluster is installed.
-_INSTALLED = ("deploy", "wait", "validate")
-_HAS_PAGE = {*RUN_STAGES, "deploy", "gather"}
+_INSTALLED = ("deploy", "wait", "validate", "add_nodes")
+_HAS_PAGE = {*RUN_STAGES, "deploy", "gather", "add_nodes"}
 _MAKES_MACHINES = {"prepare", "deploy"}
 # Verbs that need the files of a profile.
 _NEEDS_FILES = {"prepare", "configure", "image", "deploy"}
@@ -68,7 +68,9 @@ def add_override(parser: argparse.ArgumentParser) -> None:
 
 
 def _parser(verb: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"agentlab {verb}", description=f"Run playbooks/{verb}.yml.")
+    parser = argparse.ArgumentParser(
+        prog=f"agentlab {verb.replace('_', '-')}", description=f"Run playbooks/{verb}.yml."
+    )
     add_arguments(parser)
     parser.add_argument("--check", action="store_true", help="change nothing, only report what would change")
     parser.add_argument("--diff", action="store_true", help="show changes of files")
@@ -92,6 +94,8 @@ def _parser(verb: str) -> argparse.ArgumentParser:
             metavar="NAME",
             help="carry out this test of the profile alone (repeatable)",
         )
+    if verb == "add_nodes":
+        day2.add_arguments(parser)
     if verb == "destroy":
         parser.add_argument("--all", action="store_true", help="every cluster of this checkout that is yours")
     if verb == "deploy":
@@ -121,6 +125,8 @@ def run(verb: str, argv: list[str]) -> int:
     directory = run_dir(args.cluster)
     if (restored := getattr(args, "snapshot", None)) and (status := restore(args, directory)):
         return status
+    if verb == "add_nodes":
+        day2.sort_out(args, directory)
     with scratch() as (temporary, lock):
         inventory, settings = temporary / "inventory.yml", temporary / "variables.yml"
         try:
@@ -131,6 +137,8 @@ def run(verb: str, argv: list[str]) -> int:
             )
             if only := getattr(args, "only", []):
                 variables["agentlab_validate_only"] = only
+            if verb == "add_nodes":
+                variables |= day2.variables(args, directory)
             inventory.write_text(text, encoding="utf-8")
             if verb == "setup":
                 bindings = importlib.util.find_spec("libvirt") is not None
@@ -144,7 +152,7 @@ def run(verb: str, argv: list[str]) -> int:
                     say("setup: all packages are already installed")
                     return Exit.OK
                 variables["agentlab_setup_bindings"] = not bindings
-        except (ValueError, OSError, PackageError) as error:
+        except (LabError, ValueError, OSError, PackageError) as error:
             say(error, sys.stderr)
             return Exit.USAGE
         settings.write_text(_literal(variables), encoding="utf-8")
@@ -158,7 +166,7 @@ def run(verb: str, argv: list[str]) -> int:
             status = _ansible([*command, *selected, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock, out)
         if status == Exit.INTERRUPTED:
             run_page.after(directory, interrupted=True)
-            say(f"\ninterrupted; to resume: {program()} {verb} --cluster {args.cluster}", sys.stderr)
+            say(f"\ninterrupted; to resume: {program()} {verb.replace('_', '-')} --cluster {args.cluster}", sys.stderr)
             return status
         if (
             status
@@ -167,7 +175,7 @@ def run(verb: str, argv: list[str]) -> int:
             and not getattr(args, "no_gather", False)
             and _booted(directory)
         ):
-            say(f"\n{verb} failed; collecting diagnostics")
+            say(f"\n{verb.replace('_', '-')} failed; collecting diagnostics")
             _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory, temporary, lock, out)
         failure.explain(directory)
         if (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
-import threading
+from collections.abc import Sequence
 from pathlib import Path
 
-from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
-from ..cluster.joining import NodeMonitor, monitor, names_of, watcher_token
+from ..cluster.joining import names_of
+from ..cluster.node_task import followed
 from ..documents import read_file
 from ..errors import ClusterError
 from ..files import explain
@@ -18,7 +18,6 @@ from ..installer.nodes_config import FILENAME, addresses_of, load_nodes_config
 from ..log import LEVELS, Log, level_of
 from ..releases import RELEASES
 from ..vocabulary import Exit
-from ..watch import Message
 
 
 def parser() -> argparse.ArgumentParser:
@@ -54,39 +53,33 @@ def main(argv: list[str]) -> int:
     except ValueError as error:
         Log(None)("fatal", f"invalid log-level: {error}")
         return Exit.FAILED
-    addresses: dict[str, None] = {}
     try:
         given = args.address or _configured(args.dir, log)
-    except (InstallerError, OSError) as error:
+        return follow(given, args.kubeconfig or args.dir / "auth" / "kubeconfig", log)
+    except (InstallerError, ClusterError, OSError) as error:
         log("fatal", explain(error) if isinstance(error, OSError) else str(error))
         return Exit.FAILED
+
+
+def follow(given: Sequence[str], kubeconfig: Path, log: Log) -> Exit:
+    """Follow nodes by their addresses, each once; OK when all are ready, FAILED when one was not in time.
+
+    Raises `InstallerError` for a text that is not an address, and `ClusterError`.
+    """
+    addresses: dict[str, None] = {}
     for text in given:
         try:
             addresses[str(ipaddress.ip_address(text))] = None
         except ValueError:
-            log("fatal", f"{text} is not valid IP address")
-            return Exit.FAILED
-    try:
-        kube = ClusterClient(args.kubeconfig or args.dir / "auth" / "kubeconfig")
-        token = watcher_token(kube)
-    except ClusterError as error:
-        log("fatal", str(error))
-        return Exit.FAILED
-
-    lock = threading.Lock()  # nodes are followed by a thread each
-
-    def say(message: Message) -> None:
-        with lock:
-            log(message.level, message.text)
-
-    nodes = []
+            raise InstallerError(f"{text} is not valid IP address") from None
+    kube, nodes = ClusterClient(kubeconfig), []
     for address in addresses:
         names = names_of(address)
         if not names:
             text = f"Cannot resolve IP address {address} to a hostname. Skipping checks for pending CSRs."
             log("info", f"Node {address}: {text}")
-        nodes.append(NodeMonitor(address, names, AssistedClient(address, token), kube, say))
-    return Exit.OK if monitor(nodes) else Exit.FAILED
+        nodes.append((address, names))
+    return Exit.OK if followed(kube, nodes, log) else Exit.FAILED
 
 
 def _configured(folder: Path, log: Log) -> list[str]:

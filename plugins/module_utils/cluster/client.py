@@ -1,4 +1,4 @@
-"""Client for reads of the OpenShift API by observers of an installation; the official client reads the kubeconfig."""
+"""Client of the OpenShift API for observers of an installation, and for nodes that join; the official client reads the kubeconfig."""
 
 from __future__ import annotations
 
@@ -69,6 +69,22 @@ class ClusterClient:
         except (requests.RequestException, OSError, DocumentError) as error:
             raise ClusterError(f"GET {self.server}{path}: {error}") from error
 
+    def send(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Create or change an object, and return it as it is then.
+
+        method: POST, or PATCH with a JSON merge patch. Raises `ClusterError`.
+        """
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        try:
+            with self.session.request(
+                method, self.server + path, json=body, headers={"Content-Type": kind}, timeout=self.timeout, stream=True
+            ) as answer:
+                answer.raise_for_status()
+                found: dict[str, Any] = load_json(read_reply(answer), name="the answer")
+                return found
+        except (requests.RequestException, OSError, DocumentError) as error:
+            raise ClusterError(f"{method} {self.server}{path}: {error}") from error
+
     def live(self) -> bool:
         """Return whether the API answers at all.
 
@@ -94,6 +110,17 @@ class ClusterClient:
 
     def certificate_requests(self) -> list[dict[str, Any]]:
         return self.get("/apis/certificates.k8s.io/v1/certificatesigningrequests")["items"]
+
+    def approve(self, name: str) -> None:
+        """Approve a certificate request. Raises `ClusterError`."""
+        approved = {
+            "type": "Approved",
+            "status": "True",
+            "reason": "AgentlabApprove",
+            "message": "This CSR was approved by agentlab add-nodes.",
+        }
+        path = f"/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}/approval"
+        self.send("PATCH", path, {"status": {"conditions": [approved]}})
 
     def cluster_version(self) -> dict[str, Any]:
         return self.get(f"{CONFIG}/clusterversions/version")

@@ -31,12 +31,15 @@ else:
 INTERVAL = 5.0
 LIMIT = 90 * 60.0
 """Seconds after which the monitor gives up; all nodes share them."""
+SERVING_SECONDS = 60.0
+"""How long a monitor that approves waits for the second request of a node that is ready."""
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING_SIGNER = "kubernetes.io/kubelet-serving"
 TOKENS = "/api/v1/namespaces/openshift-config/secrets/agent-auth-token"
 """The Secret with the tokens of the services that run on the new nodes; the node image has the same."""
 
 _KUBELET = "Kubelet is running"
+_NODE, _COMMON_NAME, _ORGANIZATION = "system:node:", "2.5.4.3", "2.5.4.10"
 
 Object = dict[str, Any]
 
@@ -76,7 +79,8 @@ class NodeMonitor:
 
     address: the node's, in canonical form; names: what it resolves to, empty if it does not: certificate requests are
     then not looked at; say: gets every message; kubelet: whether the kubelet at an address answers; clock: for the
-    times of the service's messages.
+    times of the service's messages; approve: approves a certificate request by its name. Without it the requests wait for a
+    user. With it a node is ready only when its kubelet has a serving certificate, for which it is waited `SERVING_SECONDS`.
     """
 
     address: str
@@ -86,7 +90,10 @@ class NodeMonitor:
     say: Callable[[Message], None]
     kubelet: Callable[[str], bool] = kubelet_answers
     clock: Clock = time
+    approve: Callable[[str], None] | None = None
+    _ready_since: float | None = field(default=None, init=False)
     _said: set[str] = field(default_factory=set, init=False)
+    _serving: list[Object] = field(default_factory=list, init=False)
     _service: Monitor = field(default_factory=Monitor, init=False)
 
     def step(self) -> bool:
@@ -101,6 +108,8 @@ class NodeMonitor:
         if node:
             self._once("Node joined cluster")
         if node and is_true(node, "Ready"):
+            if self._unserved():
+                return False
             if serving:
                 self._info(
                     "Node is Ready but has CSRs pending approval. Until all CSRs are approved, the node may not be fully "
@@ -146,11 +155,41 @@ class NodeMonitor:
             self._info("Cannot retrieve CSRs from Kube API. Skipping checks for pending CSRs")
             return []
         waiting = [pending(found, signer, self.names) for signer in (CLIENT_SIGNER, SERVING_SIGNER)]
+        self._serving = [one for one in found if approvable(one, SERVING_SIGNER, self.names)]
         if _KUBELET in self._said:
             for which, requests in zip(("First", "Second"), waiting, strict=True):
                 if requests and self._once(f"{which} CSR Pending approval"):
                     self._requests(requests)
-        return waiting[1]
+        if self.approve is None:
+            return waiting[1]
+        return [
+            *self._approve(CLIENT_SIGNER, waiting[0], self.approve),
+            *self._approve(SERVING_SIGNER, waiting[1], self.approve),
+        ]
+
+    def _approve(self, signer: str, waiting: Sequence[Object], approve: Callable[[str], None]) -> list[Object]:
+        """Approve those requests that are this node's beyond doubt. Return the ones that still wait."""
+        left = []
+        for one in waiting:
+            name = one["metadata"]["name"]
+            if not approvable(one, signer, self.names):
+                left.append(one)
+                continue
+            try:
+                approve(name)
+            except ClusterError as error:
+                self._report(Message("warning", f"CSR {name} cannot be approved: {error}"))
+                left.append(one)
+            else:
+                self._info(f"CSR {name} with signerName {signer} approved")
+        return left
+
+    def _unserved(self) -> bool:
+        """Whether the serving certificate of a node that is ready is still to come; only a monitor that approves waits for it."""
+        if self.approve is None or not self.names or any(approved(one) for one in self._serving):
+            return False
+        self._ready_since = self.clock.time() if self._ready_since is None else self._ready_since
+        return self.clock.time() - self._ready_since < SERVING_SECONDS
 
     def _requests(self, requests: Sequence[Object]) -> None:
         for one in requests:
@@ -217,6 +256,33 @@ def pending(requests: Sequence[Object], signer: str, names: Sequence[str]) -> li
         if one["spec"].get("signerName") == signer and not (one.get("status") or {}).get("conditions")
     ]
     return [one for one in waiting if any(name in _owner(one, signer) for name in short)]
+
+
+def approvable(request: Object, signer: str, names: Sequence[str]) -> bool:
+    """Return whether a request is the one of a node with one of `names`, and of no other: what an approval must know.
+
+    Its subject has the node's name and group, and the requester is the bootstrapper, or for the serving certificate the node.
+    """
+    spec = request["spec"]
+    if spec.get("signerName") != signer:
+        return False
+    try:
+        subject = x509.load_pem_x509_csr(base64.b64decode(spec.get("request") or "")).subject
+    except ValueError:
+        return False
+    parts = {part.oid.dotted_string: part.value for part in subject}
+    own = {f"{_NODE}{name.partition('.')[0]}" for name in names}
+    user, name = str(spec.get("username") or ""), str(parts.get(_COMMON_NAME, ""))
+    return (
+        name.partition(".")[0] in own
+        and parts.get(_ORGANIZATION) == "system:nodes"
+        and (user == name if signer == SERVING_SIGNER else "bootstrapper" in user or user == name)
+    )
+
+
+def approved(request: Object) -> bool:
+    """Return whether a certificate request is approved."""
+    return any(one.get("type") == "Approved" for one in (request.get("status") or {}).get("conditions") or [])
 
 
 def _owner(request: Object, signer: str) -> str:

@@ -38,5 +38,6 @@ def check_day2(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield ("boot", "mode"), mode, remedy
     for index, fault in enumerate(profile["faults"]):
         for key in ("node", "peer", "of"):
-            if (name := fault.get(key)) in later:
+            name = str(fault.get(key, ""))
+            if name in later:
                 yield ("faults", index, key), name, "is not part of the installation (day2), in which faults happen"

@@ -54,6 +54,7 @@ def test_examples(name: str) -> None:
 
 _NUTANIX = "installer.install_config.platform.nutanix"
 NO_COUNTERPART = {
+    "compact_day2": {"nodes.worker-0", "worker.count"},
     "compact_disks": {"nodes.control-0", "nodes.control-1", "nodes.control-2"},
     "compact_nutanix": {
         "platform",

@@ -123,7 +123,7 @@ def test_default_values(joiner: Joiner) -> None:
 
 def test_overrides(joiner: Joiner) -> None:
     """What nodes-config.yaml has wins over the cluster."""
-    other = KEY.replace("somebody", "nobody")
+    other = KEY.replace("@example", "another-user")
     joiner.write(host("a", 1), sshKey=other)
     joiner.create(fips=True, platform="None", endpoint=None, chrony="server ntp.example.com iburst\n")
     files, document = joiner.files(), joiner.ignition()
@@ -148,11 +148,11 @@ def test_a_second_run_changes_nothing(joiner: Joiner) -> None:
     joiner.write(host("a", 1), host("b", 2))
     assert joiner.create().changed == ["node.x86_64.iso", "rendezvousIP"]
     assert joiner.create().changed == []
-    assert joiner.create(ssh_key=KEY.replace("somebody", "another")).changed == ["node.x86_64.iso"]
+    assert joiner.create(ssh_key=KEY.replace("@example", "another")).changed == ["node.x86_64.iso"]
     other = TOKENS | {"AgentAuthToken": "another"}
-    assert joiner.create(ssh_key=KEY.replace("somebody", "another"), tokens=other).changed == ["node.x86_64.iso"]
+    assert joiner.create(ssh_key=KEY.replace("@example", "another"), tokens=other).changed == ["node.x86_64.iso"]
     joiner.write(host("a", 1))
-    assert joiner.create(ssh_key=KEY.replace("somebody", "another"), tokens=other).changed == ["node.x86_64.iso"]
+    assert joiner.create(ssh_key=KEY.replace("@example", "another"), tokens=other).changed == ["node.x86_64.iso"]
 
 
 def test_files_for_the_network(joiner: Joiner) -> None:
@@ -226,7 +226,7 @@ def test_another_architecture_than_the_release(joiner: Joiner, registry: Any, fi
         "release_image": payload.pullspec, "image_sources": sources, "trust_bundle": registry.ca,
         "pull_secret": json.dumps({"auths": {registry.place: {"auth": basic_auth("u", "p")}}}),
     }  # fmt: skip
-    joiner.base_iso = None  # type: ignore[assignment]
+    joiner.base_iso = None
     joiner.write(host("a", 1))
     joiner.create(**release)
     assert (joiner.path / "node.x86_64.iso").exists()

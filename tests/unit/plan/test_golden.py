@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, network
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, profile, rundir, secrets
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, phases, profile, rundir, secrets
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.owner import Owner
 
@@ -50,6 +50,8 @@ def test_profile(name: str) -> None:
     install_config = configs.install_config(plan, pull_secret={"auths": {}}, ssh_key="KEY", trust_bundle="CA\n")
     check(name, "install-config", install_config)
     check(name, "agent-config", configs.agent_config(plan))
+    if phases.joining(plan):
+        check(name, "nodes-config", configs.nodes_config(plan))
     check_xml(name, "networks", [network.render(entry, OWNER, private=True) for entry in plan["networks"]])
     first_of_each_role = {node["role"]: node for node in reversed(plan["nodes"])}.values()
     check_xml(name, "domains", [_domain(plan, node) for node in reversed(first_of_each_role)])

@@ -14,6 +14,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ...addresses import in_url
@@ -205,18 +206,27 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
 
 
 def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
-    """Report the last stage of the installation as the job expects it to end; then the second run, the verbs and the gathering of a job that has them."""
+    """Report the last stage of the installation as the job expects it to end; then what else the job has.
+
+    That is the nodes of day 2, the second run, the verbs, fencing and the gathering.
+    """
     _report(done, runner.check_result(last))
     if last.error or runner.interrupt():
         return
-    for asked, run in (
+    more: tuple[tuple[bool, Callable[[], Stage]], ...] = (
+        (runner.job["day2"], lambda: runner.stage("add_nodes")),
+        (runner.job["day2"], lambda: runner.stage("validate")._replace(name="validate-day2")),
+        (runner.job["day2"], lambda: runner.again("add_nodes")),
         (runner.job["again"], runner.again),
         (runner.job["verbs"], lambda: runner.program("verbs")),
         (runner.job["fencing"], lambda: runner.program("fencing")),
         (runner.job["gather"], lambda: runner.stage("gather")),
-    ):
+    )
+    for asked, run in more:
         if asked and not done[-1].error:
             _report(done, run())
+            if done[-1].error and done[-1].name in GATHER_AFTER:
+                runner.stage("gather", last=True)
 
 
 def _report(done: list[Stage], stage: Stage) -> None:

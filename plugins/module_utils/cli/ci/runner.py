@@ -38,7 +38,7 @@ else:
     ansible_runner = optional("ansible_runner", "ansible-runner")
     junitparser = optional("junitparser")
 
-GATHER_AFTER = {"boot", "wait", "validate"}
+GATHER_AFTER = {"boot", "wait", "validate", "add_nodes", "validate-day2"}
 LARGE = 64 * 2**20
 #: Seconds that all verbs together may take.
 VERBS_LIMIT = 1800
@@ -189,14 +189,15 @@ class Runner:
             error = f"{name}: interrupted by {signal.Signals(self.interrupt.number).name}"
         return Stage(name, time.monotonic() - start, redact(error, secrets), exit_code, tuple(changed), tuple(checks))
 
-    def again(self) -> Stage:
-        """Run the finished deploy again, which must change nothing.
+    def again(self, name: str = "deploy") -> Stage:
+        """Run a finished playbook again, which must change nothing.
 
-        The result is named `again`; its error lists the tasks that changed something.
+        The result is named `again`, or `again-NAME` for another than `deploy`; its error lists the tasks that changed
+        something.
         """
-        done = self.stage("deploy")
-        error = done.error or (f"changed by a finished deploy: {', '.join(done.changed)}" if done.changed else "")
-        return done._replace(name="again", error=error)
+        done = self.stage(name)
+        error = done.error or (f"changed by a finished {name}: {', '.join(done.changed)}" if done.changed else "")
+        return done._replace(name="again" if name == "deploy" else f"again-{name}", error=error)
 
     def program(self, name: str) -> Stage:
         """Run `ci/<name>.py` on the installed cluster: `verbs` or `fencing`.

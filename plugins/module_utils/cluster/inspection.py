@@ -1,0 +1,159 @@
+"""What `node-joiner` reads from an installed cluster before it makes a node image (openshift/installer `pkg/asset/agent/joiner/clusterinfo.go`)."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from ..documents import DocumentError, load_json, load_yaml
+from ..errors import ClusterError
+from ..ignition.resources import read_data_url
+from ..installer.joiner.cluster import ClusterInfo, Endpoint, Member
+from ..installer.models import ImageSource
+from .client import CONFIG, MACHINE_CONFIG, ClusterClient
+
+_CHRONY = "/etc/chrony.conf"
+Object = dict[str, Any]
+
+
+def inspect(kube: ClusterClient) -> ClusterInfo:
+    """Return what a node image takes from the cluster of a kubeconfig.
+
+    Raises `ClusterError` for an API that does not answer, a cluster that is not installed yet, and for objects without what
+    the image needs.
+    """
+    version, config = kube.cluster_version(), _install_config(kube)
+    release = _installed(version)
+    name, domain = str(config["metadata"]["name"]), str(config["baseDomain"])
+    ssh, fips = _machine_config(kube, "99-worker-ssh"), _machine_config(kube, "99-worker-fips")
+    proxy = (kube.find(f"{CONFIG}/proxies/cluster") or {}).get("status") or {}
+    return {
+        "cluster_id": str((version.get("spec") or {}).get("clusterID") or ""),
+        "name": name,
+        "api": f"api.{name}.{domain.removesuffix('.')}",
+        "version": release["version"],
+        "release_image": release["image"],
+        "pull_secret": _pull_secret(kube),
+        "trust_bundle": _text(kube, "/api/v1/namespaces/openshift-config/configmaps/user-ca-bundle", "ca-bundle.crt"),
+        "proxy": {field: str(proxy.get(field) or "") for field in ("httpProxy", "httpsProxy", "noProxy")},
+        "architecture": architecture(kube),
+        "image_sources": _image_sources(kube),
+        "platform": _platform(kube),
+        "ssh_key": _ssh_key(ssh),
+        "endpoint": _endpoint(kube),
+        "fips": bool(fips.get("fips")),
+        "chrony": _chrony(_machine_config(kube, "50-workers-chrony-configuration")),
+    }
+
+
+def members(kube: ClusterClient) -> list[Member]:
+    """Return the nodes of the cluster with their addresses, names among them. Raises `ClusterError`."""
+    return [
+        {
+            "name": str(node["metadata"]["name"]),
+            "addresses": [str(one["address"]) for one in (node.get("status") or {}).get("addresses") or []],
+        }
+        for node in kube.nodes()
+    ]
+
+
+def architecture(kube: ClusterClient) -> str:
+    """Return the architecture of the control plane, as Go names it. Raises `ClusterError`."""
+    for node in kube.nodes():
+        if "node-role.kubernetes.io/master" in (node["metadata"].get("labels") or {}):
+            found = ((node.get("status") or {}).get("nodeInfo") or {}).get("architecture")
+            if found:
+                return str(found)
+    raise ClusterError("unable to determine target cluster architecture")
+
+
+def _installed(version: Object) -> dict[str, str]:
+    """The release that a ClusterVersion has installed."""
+    history = (version.get("status") or {}).get("history") or []
+    done = next((one for one in history if one.get("state") == "Completed"), None)
+    if done is None:
+        raise ClusterError(
+            "the cluster is not installed yet: its ClusterVersion has no completed release. Nodes join an installed cluster"
+        )
+    return {"version": str(done["version"]), "image": str(done["image"])}
+
+
+def _install_config(kube: ClusterClient) -> Object:
+    text = _text(kube, "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1", "install-config")
+    try:
+        found = load_yaml(text, name="install-config of kube-system/cluster-config-v1")
+        if isinstance(found, dict) and found["metadata"]["name"] and found["baseDomain"]:
+            return found
+    except DocumentError as error:
+        raise ClusterError(str(error)) from error
+    except (KeyError, TypeError):
+        pass
+    raise ClusterError(
+        "ConfigMap kube-system/cluster-config-v1: install-config has no metadata.name and baseDomain of the cluster"
+    )
+
+
+def _text(kube: ClusterClient, path: str, key: str) -> str:
+    return str(((kube.find(path) or {}).get("data") or {}).get(key) or "")
+
+
+def _pull_secret(kube: ClusterClient) -> str:
+    return base64.b64decode(
+        _text(kube, "/api/v1/namespaces/openshift-config/secrets/pull-secret", ".dockerconfigjson")
+    ).decode()
+
+
+def _image_sources(kube: ClusterClient) -> list[ImageSource]:
+    """Mirrors of the cluster: ImageDigestMirrorSets, and ImageContentSourcePolicies of older ones."""
+    kinds = (
+        (f"{CONFIG}/imagedigestmirrorsets", "imageDigestMirrors"),
+        ("/apis/operator.openshift.io/v1alpha1/imagecontentsourcepolicies", "repositoryDigestMirrors"),
+    )
+    return [
+        {"source": str(entry["source"]), "mirrors": [str(mirror) for mirror in entry.get("mirrors") or []]}
+        for path, field in kinds
+        for one in (kube.find(path) or {}).get("items") or []
+        for entry in (one.get("spec") or {}).get(field) or []
+    ]
+
+
+def _platform(kube: ClusterClient) -> str:
+    infrastructure = kube.infrastructure()
+    spec = (infrastructure.get("spec") or {}).get("platformSpec") or {}
+    status = (infrastructure.get("status") or {}).get("platformStatus") or {}
+    return str(spec.get("type") or status.get("type") or "")
+
+
+def _machine_config(kube: ClusterClient, name: str) -> Object:
+    """The spec of a MachineConfig; {} when there is none."""
+    return (kube.find(f"{MACHINE_CONFIG}/machineconfigs/{name}") or {}).get("spec") or {}
+
+
+def _ssh_key(spec: Object) -> str:
+    users = ((spec.get("config") or {}).get("passwd") or {}).get("users") or []
+    return "\n".join(key for user in users for key in user.get("sshAuthorizedKeys") or [])
+
+
+def _chrony(spec: Object) -> str | None:
+    for entry in ((spec.get("config") or {}).get("storage") or {}).get("files") or []:
+        contents = entry.get("contents") or {}
+        if entry.get("path") == _CHRONY and contents.get("source"):
+            return read_data_url(contents["source"], contents.get("compression")).decode()
+    return None
+
+
+def _endpoint(kube: ClusterClient) -> Endpoint | None:
+    """Where new workers get their config, from the Secret that machines of the cluster boot with; None without one."""
+    encoded = _text(kube, "/api/v1/namespaces/openshift-machine-api/secrets/worker-user-data-managed", "userData")
+    if not encoded:
+        return None
+    try:
+        ignition = load_json(base64.b64decode(encoded), name="worker-user-data-managed")["ignition"]
+        [merged, *__] = ignition["config"]["merge"]
+        [authority, *__] = ignition["security"]["tls"]["certificateAuthorities"]
+        pem = read_data_url(authority["source"], authority.get("compression"))
+        return {"url": str(merged["source"]), "ca_certificate": base64.b64encode(pem).decode()}
+    except (ValueError, LookupError, TypeError) as error:
+        raise ClusterError(
+            f"Secret openshift-machine-api/worker-user-data-managed: userData is not the Ignition of a worker: {error!r}"
+        ) from error
