@@ -52,11 +52,13 @@ class AssistedClient:
         """
         url = self.base + path
         try:
-            with self.session.get(url, params=query, timeout=self.timeout, stream=True) as answer:
+            with self.session.get(
+                url, params=query, timeout=self.timeout, stream=True, allow_redirects=False
+            ) as answer:
                 body = read_reply(answer, limits=_LIMITS)
         except requests.RequestException as error:
             raise AssistedError(f"{url}: {error}") from error
-        if not answer.ok:
+        if answer.status_code >= 300:  # redirections, too: the token is for this service alone
             raise AssistedError(f"{url}: HTTP {answer.status_code}: {_reason(body, answer.reason)}")
         try:
             return load_json(body, name="the answer", limits=_LIMITS)
