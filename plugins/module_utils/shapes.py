@@ -1,7 +1,7 @@
 """Types of a decoded reply: a program of others sends it, so they are compared before anything is used.
 
 A shape is a type, a list of one shape, or a mapping of field names to shapes. A field may be missing or null unless its
-name ends with `!`; `"*"` stands for all other fields.
+name ends with `!`; `"*"` is every other field.
 """
 
 from __future__ import annotations

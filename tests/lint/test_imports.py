@@ -23,6 +23,7 @@ LAYERS = (
         "redact_shapes",
         "redact_words",
         "releases",
+        "shapes",
         "signals",
         "version",
         "vocabulary",

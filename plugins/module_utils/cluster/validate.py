@@ -164,7 +164,7 @@ def _addresses(planned: Node, network: str, node: dict[str, Any]) -> Check:
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that a kubelet reports; None for a text that is none."""
+    """The address that a kubelet reports; None if it is not one."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
