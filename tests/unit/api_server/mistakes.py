@@ -205,6 +205,21 @@ def mistakes(ids: Mapping[str, str]) -> Iterator[Mistake]:
             yield Mistake("method", method, _filled(path, ids), {}, None, 405, text)
 
 
+def lost(ids: Mapping[str, str]) -> Iterator[Mistake]:
+    """Valid requests about objects that do not exist. ids: of those that do."""
+    for path, operations in DOCUMENT["paths"].items():
+        for method, node in operations.items():
+            given = node.get("parameters", [])
+            names = [one["name"] for one in given if one["in"] == "path" and one.get("format") == "uuid"]
+            if not names or any(one["in"] == "formData" for one in given):
+                continue
+            entry = next((one for one in given if one["in"] == "body"), None)
+            body, query = good(entry["schema"]) if entry else None, _query(given)
+            yield Mistake("all", method.upper(), _filled(path, dict.fromkeys(names, UNKNOWN)), query, body, 404, "")
+            if len(names) > 1 and names[0] in ids:
+                yield Mistake("last", method.upper(), _filled(path, {**ids, names[-1]: UNKNOWN}), query, body, 404, "")
+
+
 def _filled(path: str, ids: Mapping[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: ids.get(match[1], "a"), path)
 

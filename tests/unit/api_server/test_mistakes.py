@@ -20,6 +20,10 @@ ROOT = Path(__file__).resolve().parents[3]
 RECORDED = (
     Path(os.environ.get("AGENTLAB_SHARED") or ROOT.parent / "shared") / "conformance" / "rest" / "real-answers.json.xz"
 )
+#: What the recorded answers with status 404 have in common.
+NOT_FOUND = re.compile(
+    r"(record|Object) [Nn]ot [Ff]ound$|^host \S+ not found in infra env \S+$|does(n't| not) exist( in cluster \S+)?$"
+)
 FORMS = [re.compile(text, re.S) for text in mistakes.TEXTS]
 
 
@@ -61,6 +65,30 @@ async def test_every_mistake(tmp_path: Path) -> None:
         assert (await lab.call("GET", f"/clusters/{cluster['id']}"))["name"] == "ostest"
     assert not different, "\n".join(map(str, [len(different), counted, *different[:60]]))
     assert counted.total() > 1500, counted
+
+
+async def test_objects_that_are_not_there(tmp_path: Path) -> None:
+    """Every operation on an unknown cluster, infra-env or host, with a valid request: what the client asks for is not found."""
+    different: list[Any] = []
+    count = 0
+    async with Lab(tmp_path) as lab:
+        infra = await lab.infra_env((await lab.cluster())["id"])
+        for one in mistakes.lost({"infra_env_id": infra["id"]}):
+            raw = b"" if one.body is None else json.dumps(one.body).encode()
+            headers = {"Content-Type": one.kind} if raw else {}
+            status, body, __ = await lab.raw(
+                one.method, BASE + one.path, params=one.query, data=raw or None, headers=headers
+            )
+            count += 1
+            found = _json(body)
+            form = {"code": str(status), "href": "", "id": status, "kind": "Error"}
+            own = isinstance(found, dict) and {key: found.get(key) for key in form} == form
+            if one.path.endswith(f"/clusters/{mistakes.UNKNOWN}/hosts"):
+                assert (status, found) == (200, [])  # as upstream: the hosts, of which there are none
+            elif status != 404 or not own or not NOT_FOUND.search(found["reason"]):
+                different.append((one.what, one.method, one.path, one.query, one.body, status, body[:200]))
+    assert not different, "\n".join(map(str, [len(different), count, *different]))
+    assert count > 60
 
 
 def _json(body: bytes) -> Any:
