@@ -22,7 +22,7 @@ def run_dir(cluster: str) -> Path:
 
 
 def cluster_name(text: str) -> str:
-    """Return the value of `--cluster`, which names one folder: `argparse` refuses what is none, or leads out of its parent.
+    """Return the value of `--cluster`, which names one folder: `argparse` refuses a path.
 
     Whether a cluster may have the name is checked with its profile.
     """

@@ -112,7 +112,8 @@ def good(node: Node) -> Any:
 def _word(value: object) -> str:
     if isinstance(value, bool):
         return "bool"
-    return {dict: "object", list: "array", str: "string"}.get(type(value), "number")
+    kinds: dict[type, str] = {dict: "object", list: "array", str: "string"}
+    return kinds.get(type(value), "number")
 
 
 class Wrong(NamedTuple):
