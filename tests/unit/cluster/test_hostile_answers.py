@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import http.server
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.payload.cluster.pki import Signer
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import validate
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.client import ClusterClient
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.joining import (
@@ -151,14 +154,16 @@ def api() -> Iterator[Api]:
 @pytest.fixture
 def kube(api: Api, tmp_path: Path) -> ClusterClient:
     path = tmp_path / "kubeconfig"
-    config = {
-        "apiVersion": "v1", "kind": "Config", "current-context": "admin",
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{api.server_port}"}}],
+    path.write_text(yaml.safe_dump(kubeconfig({"server": f"http://127.0.0.1:{api.server_port}"})))
+    return ClusterClient(path)
+
+
+def kubeconfig(cluster: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1", "kind": "Config", "current-context": "admin", "clusters": [{"name": "c", "cluster": cluster}],
         "users": [{"name": "admin", "user": {"token": "admin"}}],
         "contexts": [{"name": "admin", "context": {"cluster": "c", "user": "admin"}}],
     }  # fmt: skip
-    path.write_text(yaml.safe_dump(config))
-    return ClusterClient(path)
 
 
 def installed(kube: ClusterClient) -> list[str]:
@@ -305,6 +310,28 @@ def test_redirections_are_not_followed(api: Api, kube: ClusterClient) -> None:
     with pytest.raises(ClusterError, match="HTTP 302 Found, which is not followed"):
         kube.nodes()
     assert not asked
+
+
+@pytest.mark.parametrize("trusted", ["", "certificate-authority-data", "insecure-skip-tls-verify"])
+def test_the_token_is_sent_to_the_cluster_alone(trusted: str, api: Api, tmp_path: Path) -> None:
+    """A kubeconfig without an authority trusts those of this host; requests would trust anyone then."""
+    signer = Signer.create("test")
+    pair = signer.issue("server", names=("127.0.0.1",))
+    (tmp_path / "server.pem").write_text(pair.certificate + pair.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem")
+    api.socket = context.wrap_socket(api.socket, server_side=True)
+    sent: list[str] = []
+    api.answers = {"/version": lambda handler: sent.append(handler.headers["Authorization"])}
+    entry: dict[str, Any] = {"server": f"https://127.0.0.1:{api.server_port}"}
+    if trusted:
+        authority = base64.b64encode(signer.pair.certificate.encode()).decode()
+        entry[trusted] = True if trusted.startswith("insecure") else authority
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(kubeconfig(entry)))
+    with pytest.raises(ClusterError, match="" if trusted else "CERTIFICATE_VERIFY_FAILED"):
+        ClusterClient(path, 2).get("/version")
+    assert bool(sent) == bool(trusted)
 
 
 def test_texts_of_the_api_are_no_commands_of_a_terminal(api: Api, kube: ClusterClient) -> None:
