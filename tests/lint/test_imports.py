@@ -17,6 +17,7 @@ LAYERS = (
         "_deps",
         "addresses",
         "bounded",
+        "deadline",
         "errors",
         "files",
         "log",

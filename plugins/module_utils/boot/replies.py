@@ -5,6 +5,7 @@ from __future__ import annotations
 import urllib.parse
 from typing import TYPE_CHECKING, Any
 
+from .. import deadline
 from .._deps import optional
 from ..documents import DocumentError, Limits, load_json, read_reply
 
@@ -16,6 +17,8 @@ else:
     sushy = optional("sushy")
 
 _LIMITS = Limits(size=8 << 20, nodes=200_000, depth=50)
+MOST_SECONDS = 900.0
+"""Limit of a request with its reply: an emulator downloads an image before it replies."""
 MOST_BYTES = _LIMITS.size
 """Length of a reply. Message registries, the largest ones, have some hundred kilobytes."""
 
@@ -39,9 +42,16 @@ def _adapter(host: str) -> requests.adapters.HTTPAdapter:
             url = str(arguments[0].url)
             if urllib.parse.urlsplit(url).netloc != host:
                 raise requests.exceptions.InvalidURL(f"it refers to {url[:200]}, another host")
-            answer = super().send(*arguments, **{**options, "stream": True})
-            with answer:
-                body = read_reply(answer, limits=_LIMITS)
+            send = super().send
+
+            def ask() -> tuple[requests.Response, bytes]:
+                with send(*arguments, **{**options, "stream": True}) as answer:
+                    return answer, read_reply(answer, limits=_LIMITS)
+
+            try:
+                answer, body = deadline.within(MOST_SECONDS, ask)
+            except TimeoutError as error:
+                raise requests.exceptions.RequestException(str(error)) from error
             if len(body) > MOST_BYTES:
                 raise requests.exceptions.InvalidJSONError(f"the reply is longer than {MOST_BYTES} bytes")
             if answer.ok and body.strip():

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from .. import deadline
 from .._deps import optional
 from ..documents import DocumentError, load_json, load_yaml, read_file, read_reply
 from ..errors import ClusterError
@@ -66,14 +67,21 @@ class ClusterClient:
         Raises `ClusterError` for every other error, also of the network, with the URL.
         """
         url = self.server + path
-        try:
+
+        def ask() -> bytes | None:
             with self.session.get(url, timeout=self.timeout, stream=True, allow_redirects=False) as answer:
                 if answer.status_code == 404:
                     return None
                 answer.raise_for_status()
                 if answer.status_code >= 300:
                     raise ClusterError(f"GET {url}: HTTP {answer.status_code} {answer.reason}, which is not followed")
-                found: dict[str, Any] = load_json(read_reply(answer), name="the answer")
+                return read_reply(answer)
+
+        try:
+            body = deadline.within(deadline.REQUEST_SECONDS, ask)
+            if body is None:
+                return None
+            found: dict[str, Any] = load_json(body, name="the answer")
             check(found, shape, "the answer")
         except (requests.RequestException, OSError, DocumentError, ShapeError) as error:
             raise ClusterError(f"GET {url}: {error}") from error

@@ -7,6 +7,7 @@ import copy
 import http.server
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -45,6 +46,7 @@ class Bmc(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers = copy.deepcopy(ANSWERS)
         self.raw: bytes | None = None
+        self.drips = False
         self.asked: list[tuple[str, str]] = []
 
 
@@ -54,6 +56,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.asked.append((self.path, self.headers.get("Authorization", "")))
         body = json.dumps(self.server.answers.get(self.path)).encode() if self.server.raw is None else self.server.raw
+        for letter in b"HTTP/1.1 200 OK and more" if self.server.drips else b"":
+            with contextlib.suppress(OSError):
+                self.wfile.write(bytes([letter]))
+            time.sleep(0.05)
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
@@ -143,6 +149,13 @@ def test_an_answer_without_end_is_not_read(server: Bmc) -> None:
     server.raw = b'{"a": "' + b"x" * (replies.MOST_BYTES + (4 << 20)) + b'"}'
     [said] = operations(server)
     assert f"longer than {replies.MOST_BYTES} bytes" in said
+
+
+def test_a_reply_that_drips_is_given_up(server: Bmc, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replies, "MOST_SECONDS", 0.5)
+    server.drips = True
+    [said] = operations(server)
+    assert "the answer is not complete within 0.5 s" in said
 
 
 def test_the_credentials_stay_with_the_bmc(server: Bmc) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
 import http.server
 import json
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.payload.cluster.pki import Signer
+from ansible_collections.agentlab.ocp.plugins.module_utils import deadline
+from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import AssistedClient
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import validate
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.client import ClusterClient
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.joining import (
@@ -310,6 +314,27 @@ def test_redirections_are_not_followed(api: Api, kube: ClusterClient) -> None:
     with pytest.raises(ClusterError, match="HTTP 302 Found, which is not followed"):
         kube.nodes()
     assert not asked
+
+
+@pytest.mark.parametrize("part", ["headers", "body"])
+def test_an_answer_that_drips_is_given_up(
+    part: str, api: Api, kube: ClusterClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deadline, "REQUEST_SECONDS", 0.5)
+
+    def drip(handler: _Handler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + (b"Content-Length: 100\r\n\r\n" if part == "body" else b"X-"))
+        with contextlib.suppress(OSError):
+            for __ in range(60):
+                handler.wfile.write(b"x")
+                time.sleep(0.05)
+
+    path = "/api/v1/nodes"
+    api.answers = {path: drip, "/api/assisted-install/v2/clusters": drip}
+    with pytest.raises(ClusterError, match=r"the answer is not complete within 0\.5 s"):
+        kube.nodes()
+    with pytest.raises(AssistedError, match=r"the answer is not complete within 0\.5 s"):
+        AssistedClient("127.0.0.1", None, port=api.server_port).clusters()
 
 
 @pytest.mark.parametrize("trusted", ["", "certificate-authority-data", "insecure-skip-tls-verify"])
