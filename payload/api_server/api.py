@@ -113,7 +113,7 @@ def query_value(one: Parameter, texts: list[str]) -> Any:
     parts were validated. Invalid, in go-openapi's words, if a value does not match the description.
     """
     if one.multiple:
-        return [_value(one, one.name, text) for text in texts]
+        return [_value(one, f"{one.name}.{index}", text) for index, text in enumerate(texts)]
     text = texts[-1]
     if one.separator:
         for index, part in enumerate(filter(None, text.split(one.separator))):

@@ -88,7 +88,12 @@ async def _decoded(op: Operation, kind: Kind, raw: bytes) -> Any:
         raise Invalid(f'parsing {op.body_name} body from "" failed, because {err}') from None
     if len(raw) <= QUICK:
         return MODELS.body(kind, value, op.body_name)
-    return await aside(MODELS.body, kind, value, op.body_name)
+    body = await aside(MODELS.body, kind, value, op.body_name)
+    if isinstance(body, dict):
+        for name, entries in body.items():
+            if isinstance(entries, list) and len(entries) > limits.MAX_ENTRIES and name != "static_network_config":
+                raise Invalid(f"{name} in body should have at most {limits.MAX_ENTRIES} items")
+    return body
 
 
 def _json(value: object, status: int = 200) -> web.Response:

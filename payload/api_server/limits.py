@@ -49,8 +49,10 @@ MAX_MANIFEST = 2**20
 MAX_NAMES = 64 * 2**10
 #: Most hosts of an infra-env with static network config: five times as many as the largest cluster that is tested.
 MAX_STATIC_HOSTS = 5000
-#: Most kernel arguments of an infra-env: Linux takes 2,048 characters.
-MAX_KERNEL_ARGUMENTS = 1000
+#: Most entries of a list in a request of a user (VIPs, networks, operators, ...); static networks have a limit of their own.
+MAX_ENTRIES = 1000
+#: Most characters of the list of Tang servers, which is JSON in a string: some hundred servers.
+MAX_TANG = 64 * 2**10
 
 #: Timeout until the first complete request of a connection.
 HEAD_SECONDS = 30.0

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 from ansible import constants as C
 from ansible.plugins.callback import CallbackBase
 from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load_json
+from ansible_collections.agentlab.ocp.plugins.module_utils.log import visible
 from ansible_collections.agentlab.ocp.plugins.module_utils.redact import redact
 
 if TYPE_CHECKING:
@@ -137,7 +138,9 @@ class CallbackModule(CallbackBase):
             os.dup2(nowhere, sys.stdout.fileno())
             os.close(nowhere)
 
-    def _show(self, text: str, colour: str | None = None) -> None:
+    def _show(self, text: str, colour: str | None = None, *, coloured: bool = False) -> None:
+        """Print below the stage. Texts of hosts and services are among it, so it has no commands of a terminal unless `coloured`."""
+        text = text if coloured else visible(text)
         with self._lock:
             if self._headed != self._stage:
                 self._headed = self._stage
@@ -233,7 +236,7 @@ class CallbackModule(CallbackBase):
             if item.get("diff") and item.get("changed"):
                 diff = self._get_diff(item["diff"])
                 if diff:
-                    self._show(diff)
+                    self._show(diff, coloured=True)
 
     def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
         self._unfollow()

@@ -16,11 +16,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import threading
 import traceback
 from typing import Any
 
 _WANTED: dict[str, str] = {}
 """Distribution -> its package, for all libraries that the imported modules may need."""
+
+
+_IMPORTS = threading.RLock()
+"""Held during an import: threads that import parts of one library would wait for each other, which Python ends with an error."""
 
 
 class MissingLibrary(ImportError):
@@ -43,7 +48,8 @@ class _Optional:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
         try:
-            module = importlib.import_module(self._name)
+            with _IMPORTS:
+                module = importlib.import_module(self._name)
         except ImportError as error:
             raise MissingLibrary(self._distribution, traceback.format_exc()) from error
         value = getattr(module, attribute)

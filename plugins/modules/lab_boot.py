@@ -19,6 +19,7 @@ requirements:
   - cryptography
   - libvirt-python
   - PyYAML
+  - requests
   - sushy
   - zstandard
 options:

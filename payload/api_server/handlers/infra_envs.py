@@ -39,6 +39,11 @@ def _static_networks(entries: list[StaticNetwork]) -> str:
     return in_pieces(order, **COMPACT) if order else ""
 
 
+def _is_short(entry: StaticNetwork) -> bool:
+    pairs = entry.get("mac_interface_map") or ()
+    return len(pairs) <= 10 and len(entry.get("network_yaml", "")) + len(str(pairs)) <= QUICK_YAML // 2
+
+
 async def _checked_networks(body: InfraEnvParams) -> str | ApiError:
     """`_static_networks` of a request, or the refusal, which is raised when its turn comes. Large ones are read in a thread."""
     if sum(len(value) for value in body.values() if isinstance(value, str)) > limits.MAX_BODY:
@@ -47,7 +52,7 @@ async def _checked_networks(body: InfraEnvParams) -> str | ApiError:
     if len(entries) > limits.MAX_STATIC_HOSTS:
         return ApiError(400, f"static_network_config has more than {limits.MAX_STATIC_HOSTS} hosts")
     try:
-        if len(entries) <= 2 and sum(len(str(entry)) for entry in entries) <= QUICK_YAML:
+        if len(entries) <= 2 and all(_is_short(entry) for entry in entries):
             return _static_networks(entries)
         return await aside(_static_networks, entries)
     except ApiError as err:

@@ -53,11 +53,12 @@ def _check_settings(documents: list[object], content: bytes, where: str) -> None
     values = settings.of(documents)
     if values is None:
         return
-    problems = [text for name, value in values.items() if (text := settings.problem(str(name), value))]
-    if len(content) > settings.MOST_BYTES:
-        problems.append(f"it has {len(content)} bytes, the limit of a manifest with settings is {settings.MOST_BYTES}")
+    if len(content) > settings.MOST_BYTES:  # before its values, which are looked at on the event loop
+        problems = [f"it has {len(content)} bytes, the limit of a manifest with settings is {settings.MOST_BYTES}"]
     elif settings.read(content) is None:
-        problems.append("it has more than 1,000 values")
+        problems = ["it has more than 1,000 values"]
+    else:
+        problems = [text for name, value in values.items() if (text := settings.problem(str(name), value))]
     if problems:
         raise ApiError(400, f"Manifest content {where} has invalid settings: {'; '.join(problems)[:1000]}")
 

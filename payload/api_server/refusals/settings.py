@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from cryptography import x509
+
 from .. import limits
 from ..bodies import KernelArgument
 from ..errors import ApiError
@@ -146,8 +148,6 @@ def ntp_sources(additional: str | None, sources: str | None, name: str = "additi
 
 def kernel_arguments(entries: Sequence[KernelArgument]) -> None:
     """Refuse control characters: the description's pattern allows quoted line breaks, which would start a command in an iPXE script."""
-    if len(entries) > limits.MAX_KERNEL_ARGUMENTS:
-        raise ApiError(400, f"more than {limits.MAX_KERNEL_ARGUMENTS} kernel arguments")
     for entry in entries:
         if not str(entry.get("value") or "").isprintable():
             raise ApiError(400, f"kernel argument {str(entry['value'])[:80]!r} has control characters")
@@ -164,6 +164,8 @@ def disk_encryption(wanted: DiskEncryption | None) -> None:
     text = wanted.get("tang_servers")
     if not text:
         raise ApiError(400, "Setting Tang mode but tang_servers isn't set")
+    if len(text) > limits.MAX_TANG:
+        raise ApiError(400, f"tang_servers has more than {limits.MAX_TANG} characters")
     try:
         servers = parse_json(text)
     except Invalid as err:
@@ -199,8 +201,6 @@ def ignition_endpoint(wanted: IgnitionEndpoint | None) -> None:
 
 def certificates(data: bytes) -> bool:
     """Return whether a text has PEM certificates, all of them valid."""
-    from cryptography import x509
-
     # One by one: the image's cryptography (38 in Debian 12) has no load_pem_x509_certificates.
     blocks = _CERTIFICATE.findall(data)
     try:

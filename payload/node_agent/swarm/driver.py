@@ -48,6 +48,20 @@ USER_OPERATIONS = ("install", "role", "set up", "remove")
 LAST_LOOK_SECONDS = 20.0
 
 
+#: Bytes of an answer: a cluster of 150 hosts has 10 MB.
+MOST_ANSWER = 256 << 20
+
+
+async def received(answer: aiohttp.ClientResponse) -> bytes:
+    """Return the body of an answer; OSError if it is longer than MOST_ANSWER."""
+    body = bytearray()
+    async for piece in answer.content.iter_any():
+        body += piece
+        if len(body) > MOST_ANSWER:
+            raise OSError(f"the answer is longer than {MOST_ANSWER} bytes")
+    return bytes(body)
+
+
 class Frozen(Exception):
     """The service refused a host permanently."""
 
@@ -114,7 +128,7 @@ class Swarm:
             async with self._session.request(
                 request.method, base + request.path, headers=self._headers(me, request), **body
             ) as answer:
-                raw = await answer.read()
+                raw = await received(answer)
                 decoded = (
                     load_json(raw, name="the answer")
                     if raw and (elsewhere or answer.content_type == "application/json")

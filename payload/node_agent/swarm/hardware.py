@@ -228,11 +228,18 @@ def plan_clusters(settings: Settings) -> list[Cluster]:
     return found
 
 
+MOST_MASTERS = 5
+
+
 def existing_cluster(
     number: int, found: dict[str, Any], infra_env_id: str, settings: Settings, size: int = 0
 ) -> Cluster:
     """A cluster of the service's, of `size` hosts (0: what the settings say): its hosts get addresses in its machine network, or next to its VIPs."""
     masters = int(found.get("control_plane_count") or (1 if found.get("high_availability_mode") == "None" else 3))
+    if not 1 <= masters <= MOST_MASTERS:
+        raise SwarmError(
+            f"cluster {found['name']}: control_plane_count is {masters}, at most {MOST_MASTERS} is possible"
+        )
     api, ingress = (next((entry["ip"] for entry in found.get(key) or ()), "") for key in ("api_vips", "ingress_vips"))
     cidr = next((entry["cidr"] for entry in found.get("machine_networks") or ()), f"{api}/24" if api else "")
     size = (

@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from typing import Any, Protocol
 
+from ....plugins.module_utils.shapes import Shape, ShapeError, check
 from .. import protocol
 from ..protocol import API, Conversation, Identity, Request, Response
 from . import hub, install
@@ -33,6 +34,22 @@ class Swarm(Protocol):
         """Execute the requests of a conversation and return its result."""
 
 
+_VERSIONS: Shape = {"versions": {"discovery-agent": str}}
+_MADE: Shape = {"id!": str}
+_INFRA_ENV: Shape = {"id!": str, "cluster_id": str}
+_CLUSTER: Shape = {
+    "id!": str,
+    "name!": str,
+    "status": str,
+    "base_dns_domain": str,
+    "control_plane_count": int,
+    "high_availability_mode": str,
+    "api_vips": [{"ip!": str}],
+    "ingress_vips": [{"ip!": str}],
+    "machine_networks": [{"cidr!": str}],
+}
+
+
 class Registration:
     """What a user of the service does for a swarm, over REST or through a hub."""
 
@@ -40,8 +57,8 @@ class Registration:
         self._swarm, self._hub = swarm, at
         self._image_set = f"{swarm.settings.name}-{swarm.settings.part[0]}"
 
-    async def ask(self, method: str, path: str, body: Any = None, name: str = "set up") -> Any:
-        """Send a request that must succeed. SwarmError otherwise."""
+    async def ask(self, method: str, path: str, shape: Shape, body: Any = None, name: str = "set up") -> Any:
+        """Send a request that must succeed, with an answer of a shape. SwarmError otherwise."""
         me = Identity("", "", self._swarm.settings.agent_version, self._swarm.settings.agent_token)
         response = await self._swarm.talk(protocol.exchange(Request(name, method, f"{API}{path}", body)), me)
         where = f"{method} {self._swarm.settings.url}{API}{path}"
@@ -53,6 +70,10 @@ class Registration:
             raise SwarmError(f"{where}: {response.reason()}{hint}")
         if not isinstance(response.body, dict | list):
             raise SwarmError(f"{where}: the answer is not JSON: is this an assisted service?")
+        try:
+            check(response.body, shape, "the answer")
+        except ShapeError as error:
+            raise SwarmError(f"{where}: {error}: is this an assisted service?") from None
         return response.body
 
     async def set_up(self) -> None:
@@ -60,7 +81,7 @@ class Registration:
         if self._hub:
             await self._set_up_hub()
             return
-        versions = (await self.ask("GET", "/component-versions")).get("versions") or {}
+        versions = (await self.ask("GET", "/component-versions", _VERSIONS)).get("versions") or {}
         settings.agent_version = settings.agent_version or versions.get("discovery-agent") or "agent"
         # Otherwise refused agents would only be noticed when everything is registered.
         anonymous = Request("agents' token", "GET", f"{API}/clusters/{uuid.UUID(int=0)}", answers=(404,))
@@ -112,9 +133,9 @@ class Registration:
 
     async def _discover(self) -> list[Cluster]:
         """Return the existing infra-envs with clusters that are not installed."""
-        known = {cluster["id"]: cluster for cluster in await self.ask("GET", "/clusters") or ()}
+        known = {cluster["id"]: cluster for cluster in await self.ask("GET", "/clusters", [_CLUSTER])}
         found: list[Cluster] = []
-        for infra_env in await self.ask("GET", "/infra-envs") or ():
+        for infra_env in await self.ask("GET", "/infra-envs", [_INFRA_ENV]):
             cluster = known.get(infra_env.get("cluster_id") or "")
             if cluster and cluster.get("status") not in install.OVER:
                 found.append(existing_cluster(len(found), cluster, infra_env["id"], self._swarm.settings))
@@ -149,10 +170,10 @@ class Registration:
             **({"ocp_release_image": settings.release_image} if settings.release_image else {}),
             **({"olm_operators": [{"name": name} for name in settings.operators]} if settings.operators else {}),
         }
-        made = await self.ask("POST", "/clusters", body)
+        made = await self.ask("POST", "/clusters", _MADE, body)
         cluster.id, cluster.created = made["id"], True
         infra_env = {**common, "name": f"{cluster.name}_infra-env", "cluster_id": cluster.id}
-        cluster.infra_env_id = (await self.ask("POST", "/infra-envs", infra_env))["id"]
+        cluster.infra_env_id = (await self.ask("POST", "/infra-envs", _MADE, infra_env))["id"]
 
     async def remove(self) -> None:
         """Delete what was registered here. Missing objects count as deleted; those that cannot be deleted stay in `left`."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from ....plugins.module_utils.log import visible
 from ....plugins.module_utils.plan.topologies import TOPOLOGIES
 from ....plugins.module_utils.vocabulary import LAB_VERSION, Finalizing, Stage
 from ..protocol import API
@@ -148,7 +149,13 @@ LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
 
 
 class SwarmError(ValueError):
-    """An invalid setting, or an unusable service; one message for users."""
+    """An invalid setting, or an unusable service; one message for users.
+
+    Parts of it may be a service's: what cannot be printed becomes spaces.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(visible(text))
 
 
 class Stopped(SwarmError):

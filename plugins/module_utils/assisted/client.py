@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from .. import deadline
 from .._deps import optional
 from ..addresses import in_url
 from ..documents import DocumentError, Limits, load_json, read_reply
@@ -51,13 +52,19 @@ class AssistedClient:
         its number), or with something other than JSON.
         """
         url = self.base + path
+
+        def ask() -> tuple[int, str, bytes]:
+            with self.session.get(
+                url, params=query, timeout=self.timeout, stream=True, allow_redirects=False
+            ) as answer:
+                return answer.status_code, answer.reason, read_reply(answer, limits=_LIMITS)
+
         try:
-            with self.session.get(url, params=query, timeout=self.timeout, stream=True) as answer:
-                body = read_reply(answer, limits=_LIMITS)
-        except requests.RequestException as error:
+            status, reason, body = deadline.within(deadline.REQUEST_SECONDS, ask)
+        except (requests.RequestException, TimeoutError) as error:
             raise AssistedError(f"{url}: {error}") from error
-        if not answer.ok:
-            raise AssistedError(f"{url}: HTTP {answer.status_code}: {_reason(body, answer.reason)}")
+        if status >= 300:  # redirections, too: the token is for this service alone
+            raise AssistedError(f"{url}: HTTP {status}: {_reason(body, reason)}")
         try:
             return load_json(body, name="the answer", limits=_LIMITS)
         except DocumentError as error:

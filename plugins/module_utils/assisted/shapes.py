@@ -32,7 +32,10 @@ def things(value: object, where: str) -> list[dict[str, Any]]:
 
     where: the URL, for the message. Infra-envs and clusters are such lists.
     """
-    return [_fields(one, {"id": _TEXT}, f"{where}: [{index}]") for index, one in enumerate(_list(value, where))]
+    return [
+        _fields(one, {"id": _TEXT, "status": _MAYBE}, f"{where}: [{index}]")
+        for index, one in enumerate(_list(value, where))
+    ]
 
 
 def events(value: object, where: str) -> list[dict[str, Any]]:

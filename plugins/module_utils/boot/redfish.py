@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .._deps import optional
 from ..errors import LabError
+from ..log import visible
+from .replies import connector
 
 if TYPE_CHECKING:
     import sushy
@@ -67,12 +69,15 @@ class Bmc:
         def connect() -> Any:
             root = sushy.Sushy(
                 where.root,
-                verify=verify,
                 auth=sushy.auth.BasicAuth(username=username, password=password),
-                read_timeout=REQUEST_SECONDS,
-                connect_timeout=CONNECT_SECONDS,
-                server_side_retries=SERVER_RETRIES,
-                server_side_retries_delay=SERVER_DELAY,
+                connector=connector(
+                    where.root,
+                    verify=verify,
+                    default_request_timeout=REQUEST_SECONDS,
+                    connect_timeout=CONNECT_SECONDS,
+                    server_side_retries=SERVER_RETRIES,
+                    server_side_retries_delay=SERVER_DELAY,
+                ),
             )
             return root.get_system(where.system)
 
@@ -197,10 +202,16 @@ class Bmc:
         except sushy.exceptions.SushyError as error:
             reason = getattr(error, "detail", None) or error
             raise LabError(f"BMC of {self.name} ({self.address}): cannot {what}: {_line(reason)}") from error
+        except LabError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
+            # sushy takes a reply's fields as they are.
+            reason = f"its reply is not as Redfish has it: {type(error).__name__}: {error}"
+            raise LabError(f"BMC of {self.name} ({self.address}): cannot {what}: {_line(reason)}") from error
 
 
 def _line(text: object) -> str:
-    return " ".join(str(text).split())
+    return " ".join(visible(str(text)).split())[:1000]
 
 
 def _system_error(error: BaseException | None) -> str | None:

@@ -22,7 +22,7 @@ from ..sandbox import namespaces
 from ..state import owner
 from ..vocabulary import Exit
 from . import failure
-from .places import run_dir
+from .places import cluster_name, run_dir
 from .terminal import say
 
 INSIDE = "AGENTLAB_INSIDE"
@@ -156,6 +156,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add --cluster, with the environment's `CLUSTER` as default."""
     parser.add_argument(
         "--cluster",
+        type=cluster_name,
         default=os.environ.get("CLUSTER") or "ostest",
         metavar="NAME",
         help="name of the cluster (default: $CLUSTER, or ostest)",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from ..documents import load_json, read_file
+from ..log import visible
 from ..plan.access import Access
 from .places import program
 from .terminal import say
@@ -34,7 +35,7 @@ def explain(directory: Path) -> None:
     except (OSError, ValueError):
         return
     kind = "warning" if failure.get("ignored") else "first failure"
-    say(f"\n{kind}: {failure['task']} [{failure['host']}]: {failure['message']}", sys.stderr)
+    say(visible(f"\n{kind}: {failure['task']} [{failure['host']}]: {failure['message']}"), sys.stderr)
     try:
         access = Access(rundir.load_plan(directory), directory, program())
     except ValueError:

@@ -21,6 +21,18 @@ def run_dir(cluster: str) -> Path:
     return Path(os.environ.get("AGENTLAB_RUNS") or ROOT / "runs").absolute() / cluster
 
 
+def cluster_name(text: str) -> str:
+    """Return the value of `--cluster`, which names one folder: `argparse` refuses a path.
+
+    Whether a cluster may have the name is checked with its profile.
+    """
+    if text in ("", ".", "..") or "/" in text or not text.isprintable():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a cluster's name: at most 54 lower-case letters, digits and `-`, such as ostest"
+        )
+    return text
+
+
 def program() -> str:
     """Return the command for agentlab in the current directory: a relative path below it, unless that is `/`.
 
@@ -40,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--cluster",
+        type=cluster_name,
         default=os.environ.get("CLUSTER") or "ostest",
         metavar="NAME",
         help="name of the cluster (default: $CLUSTER, or ostest)",

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from .. import deadline
 from .._deps import optional
 from ..documents import DocumentError, load_json, load_yaml, read_file, read_reply
 from ..errors import ClusterError
+from ..shapes import Shape, ShapeError, check
+from . import shapes
 from .pods import CONTROLLER, NAMESPACE
 
 kubernetes = optional("kubernetes")
@@ -20,8 +24,9 @@ MACHINE_CONFIG = "/apis/machineconfiguration.openshift.io/v1"
 class ClusterClient:
     """Client of the API of a kubeconfig. Each call is one request, bounded by `timeout` seconds.
 
-    Raises `ClusterError` for a kubeconfig that cannot be used. Proxies of the environment are ignored. All methods but
-    `find` and `live` raise `ClusterError` when the API does not answer or refuses.
+    Raises `ClusterError` for a kubeconfig that cannot be used. Proxies of the environment are ignored, redirections are
+    refused. All methods but `find` and `live` raise `ClusterError` when the API does not answer or refuses, or when a
+    field that is used has another type than in the OpenShift API.
     """
 
     def __init__(self, kubeconfig: Path, timeout: float = 15) -> None:
@@ -36,7 +41,8 @@ class ClusterClient:
         self.server = settings.host
         self.session = requests.Session()
         self.session.trust_env = False  # never use the caller's proxy for a lab's addresses
-        self.session.verify = settings.ssl_ca_cert
+        # None would be taken for False: without an authority, those of this host count.
+        self.session.verify = (settings.ssl_ca_cert or True) if settings.verify_ssl else False
         if settings.cert_file:
             self.session.cert = (settings.cert_file, settings.key_file)
         # Newer clients use a different name for the token.
@@ -44,30 +50,42 @@ class ClusterClient:
         if token:
             self.session.headers["Authorization"] = token
 
-    def get(self, path: str) -> dict[str, Any]:
+    def get(self, path: str, shape: Shape = dict) -> dict[str, Any]:
         """The decoded object at `path`, ClusterError otherwise.
 
-        path: of the API, such as `/api/v1/nodes`. Also raises `ClusterError` for an object that does not exist (404).
+        path: of the API, such as `/api/v1/nodes`; shape: the fields that are used. Also raises `ClusterError` for an
+        object that does not exist (404).
         """
-        found = self.find(path)
+        found = self.find(path, shape)
         if found is None:
             raise ClusterError(f"GET {self.server}{path}: not found")
         return found
 
-    def find(self, path: str) -> dict[str, Any] | None:
+    def find(self, path: str, shape: Shape = dict) -> dict[str, Any] | None:
         """As `get`, but None when there is no such object.
 
         Raises `ClusterError` for every other error, also of the network, with the URL.
         """
-        try:
-            with self.session.get(self.server + path, timeout=self.timeout, stream=True) as answer:
+        url = self.server + path
+
+        def ask() -> bytes | None:
+            with self.session.get(url, timeout=self.timeout, stream=True, allow_redirects=False) as answer:
                 if answer.status_code == 404:
                     return None
                 answer.raise_for_status()
-                found: dict[str, Any] = load_json(read_reply(answer), name="the answer")
-                return found
-        except (requests.RequestException, OSError, DocumentError) as error:
-            raise ClusterError(f"GET {self.server}{path}: {error}") from error
+                if answer.status_code >= 300:
+                    raise ClusterError(f"GET {url}: HTTP {answer.status_code} {answer.reason}, which is not followed")
+                return read_reply(answer)
+
+        try:
+            body = deadline.within(deadline.REQUEST_SECONDS, ask)
+            if body is None:
+                return None
+            found: dict[str, Any] = load_json(body, name="the answer")
+            check(found, shape, "the answer")
+        except (requests.RequestException, OSError, DocumentError, ShapeError) as error:
+            raise ClusterError(f"GET {url}: {error}") from error
+        return found
 
     def send(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Create or change an object, and return it as it is then.
@@ -101,15 +119,15 @@ class ClusterClient:
 
         cluster-bootstrap writes it. None when there is no ConfigMap, or no status in it.
         """
-        return ((self.find("/api/v1/namespaces/kube-system/configmaps/bootstrap") or {}).get("data") or {}).get(
-            "status"
-        )
+        found = self.find("/api/v1/namespaces/kube-system/configmaps/bootstrap", shapes.CONFIG_MAP)
+        return ((found or {}).get("data") or {}).get("status")
 
     def nodes(self) -> list[dict[str, Any]]:
-        return self.get("/api/v1/nodes")["items"]
+        return self.get("/api/v1/nodes", shapes.NODES)["items"]
 
     def certificate_requests(self) -> list[dict[str, Any]]:
-        return self.get("/apis/certificates.k8s.io/v1/certificatesigningrequests")["items"]
+        path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+        return self.get(path, shapes.CERTIFICATE_REQUESTS)["items"]
 
     def approve(self, name: str) -> None:
         """Approve a certificate request. Raises `ClusterError`."""
@@ -123,24 +141,25 @@ class ClusterClient:
         self.send("PATCH", path, {"status": {"conditions": [approved]}})
 
     def cluster_version(self) -> dict[str, Any]:
-        return self.get(f"{CONFIG}/clusterversions/version")
+        return self.get(f"{CONFIG}/clusterversions/version", shapes.CLUSTER_VERSION)
 
     def infrastructure(self) -> dict[str, Any]:
-        return self.get(f"{CONFIG}/infrastructures/cluster")
+        return self.get(f"{CONFIG}/infrastructures/cluster", shapes.INFRASTRUCTURE)
 
     def cluster_operators(self) -> list[dict[str, Any]]:
-        return self.get(f"{CONFIG}/clusteroperators")["items"]
+        return self.get(f"{CONFIG}/clusteroperators", shapes.CLUSTER_OPERATORS)["items"]
 
     def pods(self, namespace: str | None = None) -> list[dict[str, Any]]:
         """Pods of a namespace, or all.
 
         namespace: its name, None for all namespaces. The items of the API, each with metadata and status.
         """
-        return self.get(f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods")["items"]
+        path = f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods"
+        return self.get(path, shapes.PODS)["items"]
 
     def controller_job(self) -> dict[str, Any] | None:
         """The Job of the assisted-installer-controller, None when there is none."""
-        return self.find(f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/{CONTROLLER}")
+        return self.find(f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/{CONTROLLER}", shapes.JOB)
 
     def ingress_ca(self) -> str | None:
         """CA bundle of the default router, PEM; None when its ConfigMap does not exist.
@@ -148,12 +167,14 @@ class ClusterClient:
         It is `ca-bundle.crt` of ConfigMap openshift-config-managed/default-ingress-cert; empty when the ConfigMap lacks
         it.
         """
-        found = self.find("/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert")
+        path = "/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert"
+        found = self.find(path, shapes.CONFIG_MAP)
         return None if found is None else str((found.get("data") or {}).get("ca-bundle.crt") or "")
 
     def console_route(self) -> dict[str, Any] | None:
         """The console's route; None when there is none."""
-        return self.find("/apis/route.openshift.io/v1/namespaces/openshift-console/routes/console")
+        path = "/apis/route.openshift.io/v1/namespaces/openshift-console/routes/console"
+        return self.find(path, shapes.ROUTE)
 
     def rendered_config(self, pool: str) -> dict[str, Any]:
         """The MachineConfig that the nodes of a MachineConfigPool get.
@@ -161,12 +182,12 @@ class ClusterClient:
         pool: its name, such as `master`. The configuration that nodes have is preferred to the one that they are to
         get. Raises `ClusterError`, also for a pool without any.
         """
-        found = self.get(f"{MACHINE_CONFIG}/machineconfigpools/{pool}")
+        found = self.get(f"{MACHINE_CONFIG}/machineconfigpools/{pool}", shapes.POOL)
         names = [((found.get(part) or {}).get("configuration") or {}).get("name") for part in ("status", "spec")]
         name = names[0] or names[1]
         if not name:
             raise ClusterError(f"MachineConfigPool {pool} names no configuration")
-        return self.get(f"{MACHINE_CONFIG}/machineconfigs/{name}")
+        return self.get(f"{MACHINE_CONFIG}/machineconfigs/{quote(name, safe='')}", shapes.MACHINE_CONFIG)
 
 
 def conditions(thing: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -19,8 +19,10 @@ from .._deps import optional
 from ..assisted.monitor import Monitor
 from ..assisted.watcher import Rest
 from ..errors import AssistedError, ClusterError
+from ..shapes import ShapeError, check
 from ..vocabulary import Port
 from ..watch import Clock, Message
+from . import shapes
 from .client import is_true
 
 if TYPE_CHECKING:
@@ -291,9 +293,9 @@ def _owner(request: Object, signer: str) -> str:
         return str(request["spec"].get("username") or "")
     try:
         decoded = x509.load_pem_x509_csr(base64.b64decode(request["spec"].get("request") or ""))
+        return decoded.subject.rfc4514_string()
     except ValueError:
         return ""
-    return decoded.subject.rfc4514_string()
 
 
 def names_of(address: str) -> list[str]:
@@ -310,8 +312,12 @@ def watcher_token(kube: Kube) -> str | None:
 
     Raises `ClusterError`.
     """
-    found = kube.find(TOKENS)
-    encoded = ((found or {}).get("data") or {}).get("watcherAuthToken")
+    found = kube.find(TOKENS) or {}
+    try:
+        check(found, shapes.SECRET, "Secret openshift-config/agent-auth-token")
+    except ShapeError as error:
+        raise ClusterError(str(error)) from error
+    encoded = (found.get("data") or {}).get("watcherAuthToken")
     try:
         return base64.b64decode(encoded, validate=True).decode("ascii") if encoded else None
     except ValueError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..addresses import socket_family
+from ..log import visible
 from ..plan import faults
 from ..plan.machines import Node, in_network
 from ..plan.model import Plan
@@ -157,9 +158,17 @@ def _addresses(planned: Node, network: str, node: dict[str, Any]) -> Check:
     wanted = [ipaddress.ip_address(address["ip"]) for address in in_network(planned, network)["addresses"]]
     reported = [a["address"] for a in (node.get("status") or {}).get("addresses") or [] if a["type"] == "InternalIP"]
     found = ", ".join(reported) or "none"
-    if [ipaddress.ip_address(address) for address in reported] == wanted:
+    if [_address(address) for address in reported] == wanted:
         return Check(f"addresses of {planned['name']}", True, found)
     return Check(f"addresses of {planned['name']}", False, f"{found}; planned: {', '.join(map(str, wanted))}")
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a kubelet reports; None if it is not one."""
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
 
 
 def _platform(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
@@ -268,7 +277,9 @@ def _connects(address: str, port: int) -> str:
 def table(checks: list[Check]) -> str:
     """Return the checks as a table.
 
-    A line for each: result, name, what was found, aligned; "" without a check.
+    A line for each: result, name, what was found, aligned; "" without a check. Texts are printable.
     """
     width = max((len(check.name) for check in checks), default=0)
-    return "\n".join(f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.found}" for check in checks)
+    return "\n".join(
+        visible(f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.found}") for check in checks
+    )

@@ -10,8 +10,6 @@ import io
 import json
 import os
 import subprocess
-import tarfile
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -30,6 +28,7 @@ from ..plan.model import Plan
 from ..redact import redact_stream
 from ..sandbox import faults, services
 from .causes import Cause, Facts, causes
+from .host_logs import collect
 from .probe import consoles, domain_states, refusal, rendezvous_ip, units
 from .secrets import of_run
 from .ssh import run, ssh
@@ -236,20 +235,9 @@ class Gatherer:
     def _logs(self, host: str, address: str) -> None:
         enter = ssh(self.run_dir, address, key=self.elsewhere.key if self.elsewhere else None)
         command = "sudo /usr/local/bin/agent-gather -O 2>/dev/null || sudo journalctl -b --no-pager"
-        with tempfile.TemporaryFile(dir=self.out.directory) as archive:
-            subprocess.run([*enter, command], stdout=archive, stderr=subprocess.PIPE, timeout=SSH_LIMIT, check=True)
-            archive.seek(0)
-            packed = archive.read(5) == b"\xfd7zXZ"
-            archive.seek(0)
-            if not packed:
-                self._copy(f"hosts/{host}/journal.log", archive)
-                return
-            with tarfile.open(fileobj=archive, mode="r:xz") as tar:
-                for member in tar:
-                    handle = tar.extractfile(member) if member.isfile() else None
-                    if handle:
-                        name = "/".join(part for part in Path(member.name).parts if part not in ("/", ".."))
-                        self._copy(f"hosts/{host}/{name}", handle)
+        collect(
+            [*enter, command], self.out.directory, SSH_LIMIT, lambda name, log: self._copy(f"hosts/{host}/{name}", log)
+        )
 
 
 def copy_redacted(source: IO[bytes], directory: Path, name: str, secrets: Iterable[str]) -> None:
@@ -297,6 +285,6 @@ def _reason(job: Callable[[], None]) -> str:
         return (
             error.stderr if isinstance(error.stderr, str) else error.stderr.decode(errors="replace")
         ).strip() or str(error)
-    except (subprocess.SubprocessError, OSError, RuntimeError, ClusterError, tarfile.TarError) as error:
+    except (subprocess.SubprocessError, OSError, RuntimeError, ClusterError, ValueError) as error:
         return str(error)
     return ""

@@ -67,7 +67,7 @@ class Moments:
     def _watch(self) -> None:
         while not self._end.wait(POLL_SECONDS):
             try:
-                status = next((one["status"] for one in self.service.clusters()), None)
+                status = next((one.get("status") for one in self.service.clusters()), None)
             except AssistedError:
                 continue  # not yet, or not any more
             if status in _READY:

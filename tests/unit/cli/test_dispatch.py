@@ -453,3 +453,16 @@ def test_all_stages_done_means_the_last_again(tmp_path: Path) -> None:
     for name in RUN_STAGES:
         state.finish(tmp_path, name, failed=False)
     assert stages.unfinished(tmp_path) == "validate"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/etc", "a\nb", "a\0b", "a\x1b[2J"])
+@pytest.mark.parametrize("verb", ["status", "destroy", "gather", "exec", "logs", "plan", "snapshot list", "forward"])
+def test_a_cluster_name_is_one_folder(
+    verb: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A plan that lies elsewhere is not used by any verb."""
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*verb.split(), "--cluster", name])
+    assert ended.value.code == 2
+    assert f"{name!r} is not a cluster's name" in capsys.readouterr().err
