@@ -33,6 +33,7 @@ LAYERS = (
     ("assisted", "coreos", "keys"),
     ("installer", "plan"),
     ("cluster", "devscripts", "libvirt"),
+    ("conformance",),
     ("reproduce", "waitfor"),
     ("boot",),
     ("sandbox",),
