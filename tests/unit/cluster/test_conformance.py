@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -18,8 +19,10 @@ from ansible_collections.agentlab.ocp.payload.cluster.api.server import Api
 from ansible_collections.agentlab.ocp.payload.cluster.controllers import LEASES
 from ansible_collections.agentlab.ocp.payload.cluster.pki import Signer
 from ansible_collections.agentlab.ocp.payload.cluster.resources import Registry
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import conformance as verb
 from ansible_collections.agentlab.ocp.plugins.module_utils.conformance import suite
 from ansible_collections.agentlab.ocp.plugins.module_utils.conformance.model import CASES, Lab
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
 
 from .test_controllers import Lab as Played
 from .test_render import HA, VIPS
@@ -150,3 +153,29 @@ def test_selection() -> None:
     assert [case.id for case in suite.selected(["*/apply-conflict"])] == ["patches/apply-conflict"]
     with pytest.raises(suite.NoCase, match="no case matches 'none'; the areas are discovery, objects"):
         suite.selected(["none"])
+
+
+def test_verb(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--kubeconfig", str(server.kubeconfig()), "--junit", str(tmp_path / "junit"), "--only", "leases"]
+    assert verb.main(words) == Exit.OK
+    assert capsys.readouterr().out.splitlines()[-1].startswith("8 passed, 0 failed, 0 skipped in ")
+    [found] = ElementTree.parse(tmp_path / "junit" / verb.JUNIT).getroot()
+    assert (found.get("name"), found.get("tests"), found.get("failures")) == ("agentlab conformance", "8", "0")
+
+
+def test_verb_reports_failures(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lease = server.played.store.get(LEASES, "kube-node-lease", "m0")
+    server.played.store.update(LEASES, {**lease, "spec": {**lease["spec"], "holderIdentity": "another"}})
+    try:
+        words = ["--kubeconfig", str(server.kubeconfig()), "--junit", str(tmp_path), "--only", "leases/of-nodes"]
+        assert verb.main(words) == Exit.FAILED
+    finally:
+        server.played.store.put(LEASES, lease)
+    assert "FAIL    1/1  leases/of-nodes" in capsys.readouterr().out
+    assert "holder is 'another', not 'm0'" in (tmp_path / verb.JUNIT).read_text()
+
+
+def test_verb_without_an_api(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "kubeconfig").write_text("{}\n")
+    assert verb.main(["--kubeconfig", str(tmp_path / "kubeconfig")]) == Exit.FAILED
+    assert f"{tmp_path}/kubeconfig: not a usable kubeconfig" in capsys.readouterr().err
