@@ -349,6 +349,7 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "import": _import,
     "export": _import,
     "conformance": _conformance,
+    "drift": partial(_help, "drift"),
     "completion": _completion,
     "payload": lambda verbs: expect(json.loads(verbs.call("payload", "show", "--json")), "payload"),
 }

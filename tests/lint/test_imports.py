@@ -33,7 +33,7 @@ LAYERS = (
     ("assisted", "coreos", "keys"),
     ("installer", "plan"),
     ("cluster", "devscripts", "libvirt"),
-    ("conformance",),
+    ("conformance", "drift"),
     ("reproduce", "waitfor"),
     ("boot",),
     ("sandbox",),

@@ -88,6 +88,7 @@ TOOLS: dict[str, Verb] = {
     "reproduce": Verb("write a profile, with suggested faults, for what a failed run left", "reproduce"),
     "import": Verb("write the profile for a configuration of dev-scripts", "devscripts", "import_config"),
     "export": Verb("write the configuration of dev-scripts for a profile", "devscripts", "export_config"),
+    "drift": Verb("report what has changed in upstream projects, and what of agentlab no longer agrees", "drift"),
     "completion": Verb("print the code that lets a shell complete verbs, options and names", "completion"),
     "payload": Verb("build and inspect the lab payload", "payload"),
     "mirror": Verb(

@@ -1,4 +1,4 @@
-"""Certificate requests: who asks, who approves, and what is issued."""
+"""Certificate requests: the requester, the approval, and what is issued."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.conformance import su
 from ansible_collections.agentlab.ocp.plugins.module_utils.conformance.model import CASES, Lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
 
-from .test_controllers import Lab as Played
+from .test_controllers import Lab as FakeLab
 from .test_render import HA, VIPS
 
 LEAST = 100
@@ -33,7 +33,7 @@ LEAST = 100
 class Server(threading.Thread):
     """The API of a member that leads; its controllers take a step ten times a second."""
 
-    def __init__(self, played: Played, folder: Path) -> None:
+    def __init__(self, played: FakeLab, folder: Path) -> None:
         super().__init__(daemon=True)
         self.played, self.folder = played, folder
         self.port, self.started, self.ended = 0, threading.Event(), threading.Event()
@@ -89,9 +89,9 @@ class Server(threading.Thread):
         return path
 
 
-def installed() -> Played:
+def installed() -> FakeLab:
     """A cluster whose installation is complete."""
-    played = Played(HA, **VIPS)
+    played = FakeLab(HA, **VIPS)
     for name in ("m0", "m1", "m2"):
         played.master(name)
     played.node("w0", "worker")
