@@ -303,6 +303,12 @@ def _serve(verbs: Verbs) -> None:
         expect(process.stdout and re.search(r"listens on http://127", process.stdout.readline()), "serve")
 
 
+def _conformance(verbs: Verbs) -> None:
+    """All cases, on a cluster that real kubelets have joined."""
+    shown = verbs.call("conformance", "--junit", str(verbs.folder))
+    expect(" 0 failed, " in shown and (verbs.folder / "junit_conformance.xml").exists(), shown)
+
+
 def _completion(verbs: Verbs) -> None:
     expect("complete " in verbs.call("completion", "bash"), "completion")
 
@@ -354,6 +360,8 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "reproduce": _reproduce,
     "import": _import,
     "export": _import,
+    "conformance": _conformance,
+    "drift": partial(_help, "drift"),
     "completion": _completion,
     "payload": lambda verbs: expect(json.loads(verbs.call("payload", "show", "--json")), "payload"),
 }

@@ -101,6 +101,13 @@ class Signer:
         return serialization.load_pem_private_key(self.pair.key.encode(), None)  # type: ignore[return-value]
 
 
+def check_request(request_pem: str) -> None:
+    """Raise ValueError for what is not a certificate request."""
+    if "-----BEGIN CERTIFICATE REQUEST-----" not in request_pem:
+        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
+    x509.load_pem_x509_csr(request_pem.encode())
+
+
 def request(common_name: str, organizations: Iterable[str], names: Iterable[str] = ()) -> Pair:
     """Return a certificate request (in `certificate`) and its new key."""
     key = ec.generate_private_key(ec.SECP256R1())

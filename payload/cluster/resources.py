@@ -10,6 +10,24 @@ from dataclasses import dataclass
 from typing import Any
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+# Groups of Kubernetes itself and of OpenShift's aggregated API servers; all others are those of custom resources.
+NATIVE = frozenset(
+    {
+        "",
+        "apps",
+        "batch",
+        "apiextensions.k8s.io",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "certificates.k8s.io",
+        "coordination.k8s.io",
+        "rbac.authorization.k8s.io",
+        "storage.k8s.io",
+        "project.openshift.io",
+        "route.openshift.io",
+        "user.openshift.io",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +42,7 @@ class Resource:
     short: tuple[str, ...] = ()
     status: bool = True
     categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = VERBS
 
     @property
     def key(self) -> str:
@@ -36,6 +55,16 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def custom(self) -> bool:
+        """Whether it is a custom resource, for which the API server has no types."""
+        return self.group not in NATIVE
+
+    @property
+    def unconditional(self) -> bool:
+        """Whether an update needs no `resourceVersion`."""
+        return not self.custom and self.plural != "leases"
+
+    @property
     def singular(self) -> str:
         """Lower-case kind, as in discovery."""
         return self.kind.lower()
@@ -43,6 +72,10 @@ class Resource:
 
 def _core(plural: str, kind: str, namespaced: bool, *short: str, status: bool = False) -> Resource:
     return Resource("", "v1", plural, kind, namespaced, short, status)
+
+
+def _review(group: str, plural: str, kind: str) -> Resource:
+    return Resource(f"{group}.k8s.io", "v1", plural, kind, False, status=False, verbs=("create",))
 
 
 def _config(plural: str, kind: str, *short: str) -> Resource:
@@ -72,6 +105,10 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("rbac.authorization.k8s.io", "v1", "roles", "Role", True, status=False),
     Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", True, status=False),
     Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False, ("sc",), status=False),
+    _review("authentication", "selfsubjectreviews", "SelfSubjectReview"),
+    _review("authentication", "tokenreviews", "TokenReview"),
+    _review("authorization", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+    _review("authorization", "subjectaccessreviews", "SubjectAccessReview"),
     _config("clusterversions", "ClusterVersion"),
     _config("clusteroperators", "ClusterOperator", "co"),
     _config("infrastructures", "Infrastructure"),
@@ -163,6 +200,14 @@ class Registry:
                     )
                 )
 
+    def remove_definition(self, crd: dict[str, Any]) -> None:
+        """Serve no longer what a CustomResourceDefinition defined."""
+        spec = crd["spec"]
+        for version in spec["versions"]:
+            found = self._by_path.pop((spec["group"], version["name"], spec["names"]["plural"]), None)
+            if found:
+                self._by_kind.pop((found.api_version, found.kind), None)
+
     def groups(self) -> dict[str, list[str]]:
         """Return the versions of every named API group, in the table's order."""
         found: dict[str, list[str]] = {}
@@ -180,7 +225,7 @@ class Registry:
                 "singularName": r.singular,
                 "namespaced": r.namespaced,
                 "kind": r.kind,
-                "verbs": list(VERBS),
+                "verbs": list(r.verbs),
             }
             if r.short:
                 entry["shortNames"] = list(r.short)
@@ -251,7 +296,7 @@ def _discovery(r: Resource) -> dict[str, Any]:
         "responseKind": kind,
         "scope": "Namespaced" if r.namespaced else "Cluster",
         "singularResource": r.singular,
-        "verbs": list(VERBS),
+        "verbs": list(r.verbs),
     }
     if r.short:
         entry["shortNames"] = list(r.short)

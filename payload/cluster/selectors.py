@@ -16,12 +16,51 @@ class SelectorError(ValueError):
     """A selector cannot be read."""
 
 
-def selector(labels: str, fields: str) -> Matcher:
+# Fields that can be selected in addition to a name and a namespace, by resource; those of Kubernetes and OpenShift.
+_FIELDS: dict[str, frozenset[str]] = {
+    "pods": frozenset(
+        {
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        }
+    ),
+    "nodes": frozenset({"spec.unschedulable"}),
+    "namespaces": frozenset({"status.phase"}),
+    "projects.project.openshift.io": frozenset({"status.phase"}),
+    "secrets": frozenset({"type"}),
+    "jobs.batch": frozenset({"status.successful"}),
+    "certificatesigningrequests.certificates.k8s.io": frozenset({"spec.signerName"}),
+    "routes.route.openshift.io": frozenset({"spec.host", "spec.path", "spec.to.name"}),
+    "events": frozenset(
+        {
+            *(
+                f"involvedObject.{name}"
+                for name in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion")
+            ),
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        }
+    ),
+}
+_EVERYWHERE = frozenset({"metadata.name", "metadata.namespace"})
+
+
+def selector(resource: str, labels: str, fields: str) -> Matcher:
     """Return a test of objects for the query parameters `labelSelector` and `fieldSelector`.
 
-    Any field that exists in the object can be selected, not only those that the real API indexes.
+    resource: the store key. Raises `SelectorError` for a selector that cannot be read, and for a field of this resource
+    that cannot be selected.
     """
-    tests = _label_tests(labels) + _field_tests(fields)
+    tests = _label_tests(labels) + _field_tests(fields, _EVERYWHERE | _FIELDS.get(resource, frozenset()))
     return lambda obj: all(test(obj) for test in tests)
 
 
@@ -56,12 +95,14 @@ def _label_test(part: str) -> Matcher:
     return lambda obj: part in labels(obj)
 
 
-def _field_tests(text: str) -> list[Matcher]:
+def _field_tests(text: str, known: frozenset[str]) -> list[Matcher]:
     tests: list[Matcher] = []
     for part in _split(text):
         found = _FIELD.fullmatch(part)
         if not found:
             raise SelectorError(f"invalid field selector: {part!r}")
+        if found["path"] not in known:
+            raise SelectorError(f"field label not supported: {found['path']}")
         tests.append(_field_test(found["path"], found["value"], found["op"] == "!="))
     return tests
 
@@ -71,6 +112,9 @@ def _field_test(path: str, value: str, negated: bool) -> Matcher:
         at: Any = obj
         for part in path.split("."):
             at = at.get(part) if isinstance(at, dict) else None
-        return (str("" if at is None else at) == value) != negated
+        if at is None and path == "spec.unschedulable":
+            at = False
+        shown = str(at).lower() if isinstance(at, bool) else str("" if at is None else at)
+        return (shown == value) != negated
 
     return test

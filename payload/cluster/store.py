@@ -96,6 +96,22 @@ class Store:
         found = self.objects.get(resource, {})
         return [found[name] for name in sorted(found) if not namespace or name[0] == namespace]
 
+    def items_at(self, resource: str, namespace: str, revision: int) -> list[Object]:
+        """Return what `items` returned at an earlier revision; raise Expired when it is no longer known."""
+        found = {
+            (o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in self.items(resource, namespace)
+        }
+        for event in reversed(list(self.since(revision))):
+            metadata = event["object"]["metadata"]
+            name = (metadata.get("namespace", ""), metadata["name"])
+            if event["resource"] != resource or (namespace and name[0] != namespace):
+                continue
+            if event["old"] is None:
+                found.pop(name, None)
+            else:
+                found[name] = event["old"]
+        return [found[name] for name in sorted(found)]
+
     def since(self, revision: int) -> Iterator[Event]:
         """Yield the events after `revision`; raise Expired when they are no longer known."""
         if revision < self._oldest:
@@ -171,6 +187,8 @@ class Store:
         self.uid = self.uid or str(uuid.uuid4())
         self.epoch = epoch
         self.revision += EPOCH_GAP
+        if not self.history:
+            self._oldest = self.revision  # no object has an older one
         self.save()
 
     def snapshot(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import jinja2
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import importer, scenarios, variables
+from ansible_collections.agentlab.ocp.plugins.module_utils.drift import devscripts as drift
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
@@ -248,21 +249,10 @@ def variables_of(text: str, plan: Plan) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------------ what has changed
 
-SCRIPTS = ("common.sh", "network.sh", "logging.sh", "utils.sh", "ocp_install_env.sh", "01_install_requirements.sh",
-           "02_configure_host.sh", "oc_mirror.sh", "validation.sh", "release_info.sh")  # fmt: skip
-_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]+):?[-=](\"[^\"]*\"|[^}]*)\}")
-
-
-# Which the scripts set for themselves.
-INTERNAL = {
-    "API_VIPS_V4", "API_VIPS_V6", "DIGEST", "HOSTS_SWAP_DEFINITION", "INGRESS_VIPS_V4", "INGRESS_VIPS_V6", "LOGPREFIX",
-    "PROVISIONING_URL_HOST", "PULL_SECRET", "XDG_RUNTIME_DIR",
-}  # fmt: skip
-
 
 def scripts() -> Iterator[str]:
     """Yield the scripts that the agent flow reads."""
-    for path in [*(CHECKOUT / name for name in SCRIPTS), *sorted((CHECKOUT / "agent").glob("*.sh"))]:
+    for path in [*(CHECKOUT / name for name in drift.SCRIPTS), *sorted((CHECKOUT / "agent").glob("*.sh"))]:
         yield path.read_text(encoding="utf-8")
 
 
@@ -270,7 +260,7 @@ def defaults_of_scripts() -> dict[str, set[str]]:
     """Return the default values of each variable, as the scripts have them."""
     found: dict[str, set[str]] = {}
     for text in scripts():
-        for name, value in _DEFAULT.findall(text):
+        for name, value in drift.DEFAULT.findall(text):
             if "$" not in value:
                 found.setdefault(name, set()).add(value.strip('"'))
     return found
@@ -309,7 +299,7 @@ def test_every_variable_has_a_row() -> None:
     written = set(
         re.findall(r"^# ?(?:export )?([A-Z][A-Z0-9_]+)=", (CHECKOUT / "config_example.sh").read_text(), re.MULTILINE)
     )
-    new = sorted(name for name in {*defaults_of_scripts(), *written} - INTERNAL if variables.find(name) is None)
+    new = sorted(name for name in {*defaults_of_scripts(), *written} - drift.INTERNAL if variables.find(name) is None)
     gone = sorted(
         name for name in variables.VARIABLES if not any(name in text for text in [*scripts(), *other_texts()])
     )

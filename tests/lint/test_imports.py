@@ -35,6 +35,7 @@ LAYERS = (
     ("assisted", "coreos", "keys"),
     ("installer", "plan"),
     ("cluster", "devscripts", "libvirt"),
+    ("conformance", "drift"),
     ("reproduce", "waitfor"),
     ("boot",),
     ("sandbox",),

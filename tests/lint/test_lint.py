@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 LIMIT = 1800
 ISSUE_FORMS = [str(path.relative_to(ROOT)) for path in sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))]
+WORKFLOWS = [str(path.relative_to(ROOT)) for path in sorted((ROOT / ".github/workflows").glob("*.yml"))]
 COMMANDS = {
     "sanity": [sys.executable, "ci/sanity.py", "--skip-test", "validate-modules"],
     "validate-modules": [sys.executable, "ci/sanity.py", "--test", "validate-modules"],
@@ -23,7 +24,7 @@ COMMANDS = {
     "ruff": ["ruff", "check", "."],
     "format": ["ruff", "format", "--check", "."],
     "changelog": ["antsibull-changelog", "lint"],
-    "workflow": ["check-jsonschema", "--builtin-schema", "vendor.github-workflows", ".github/workflows/test.yml"],
+    "workflow": ["check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS],
     "issue forms": ["check-jsonschema", "--builtin-schema", "vendor.github-issue-forms", *ISSUE_FORMS],
 }
 

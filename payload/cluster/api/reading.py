@@ -14,7 +14,11 @@ from ..resources import Resource
 from ..selectors import Matcher, SelectorError, selector
 from ..store import Event, Expired, Object, Store
 from .errors import JSON, ApiError, respond
+from .paging import page
 from .requests import Target, stored
+
+_BOOKMARK_SECONDS = 60.0
+_BEFORE_END_SECONDS = 2.0
 
 
 class Reader:
@@ -39,7 +43,7 @@ class Reader:
                 return web.Response(text=text)
             return respond(self._shown(request, resource, [obj], single=True))
         try:
-            chosen = selector(query.get("labelSelector", ""), query.get("fieldSelector", ""))
+            chosen = selector(resource.key, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         except SelectorError as error:
             raise ApiError(400, "BadRequest", str(error)) from None
         if target.name:
@@ -47,8 +51,15 @@ class Reader:
             chosen = _both(chosen, lambda obj: obj["metadata"]["name"] == wanted)
         if verb == "watch":
             return await self._watch(request, target, chosen)
-        items = [obj for obj in self.store.items(resource.key, target.namespace) if chosen(obj)]
-        return respond(self._shown(request, resource, items))
+        selects = bool(query.get("labelSelector") or query.get("fieldSelector"))
+        found = page(self.store, target, chosen, query, selects=selects)
+        answer = self._shown(request, resource, found.items)
+        metadata: Object = {"resourceVersion": found.revision}
+        if found.token:
+            metadata["continue"] = found.token
+        if found.remaining is not None:
+            metadata["remainingItemCount"] = found.remaining
+        return respond({**answer, "metadata": metadata})
 
     def _shown(self, request: web.Request, resource: Resource, items: list[Object], *, single: bool = False) -> Object:
         accept = request.headers.get("Accept", "")
@@ -135,12 +146,18 @@ class Reader:
         loop = asyncio.get_running_loop()
         end = loop.time() + float(query.get("timeoutSeconds", 0) or random.uniform(1800, 3600))
         bookmarks = query.get("allowWatchBookmarks") == "true"
+        # A client resumes from the last bookmark, so one is sent before the end, too.
+        due = min(loop.time() + _BOOKMARK_SECONDS, end - _BEFORE_END_SECONDS)
         while (left := end - loop.time()) > 0:
             try:
-                event = await asyncio.wait_for(queue.get(), min(left, 60))
+                event = await asyncio.wait_for(
+                    queue.get(), min(left, max(0.0, due - loop.time())) if bookmarks else left
+                )
             except TimeoutError:
-                if bookmarks:
+                if bookmarks and loop.time() >= due:
                     await response.write(bookmark())
+                    due = min(loop.time() + _BOOKMARK_SECONDS, end - _BEFORE_END_SECONDS)
+                    due = due if due > loop.time() else end + 1
                 continue
             if event is None:
                 return

@@ -57,6 +57,8 @@ def stored(store: Store, target: Target) -> Object:
 
 def verb_of(request: web.Request, target: Target | None) -> str:
     """Return the verb of permissions (get, list, watch, create, ...); ApiError 405 for a method that no resource has."""
+    if target is not None and not _fits(request.method, target):
+        raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
     if request.method in ("GET", "HEAD"):
         if target is None or (target.name and request.query.get("watch", "") not in ("true", "1")):
             return "get"
@@ -70,8 +72,8 @@ def verb_of(request: web.Request, target: Target | None) -> str:
 
 
 async def body_of(request: web.Request) -> object:
-    """Return the decoded body, None for DELETE; ApiError 415 for a content type that is not understood, 400 if it cannot be read."""
-    if request.method == "DELETE":
+    """Return the decoded body, None for a DELETE without options; ApiError 415 for a content type that is not understood, 400 if it cannot be read."""
+    if request.method == "DELETE" and not request.can_read_body:
         return None
     content_type = request.content_type
     if content_type not in PATCHES and content_type not in _PLAIN_TYPES:
@@ -79,9 +81,27 @@ async def body_of(request: web.Request) -> object:
             415, "UnsupportedMediaType", f"content type {content_type} is not understood; send application/json"
         )
     data = await request.read()
+    if request.method == "DELETE" and not data.strip():
+        return None
     try:
         if content_type == protobuf.CONTENT_TYPE:
             return protobuf.decode(data)
         return load_yaml(data, name="the body") if "yaml" in content_type else load_json(data, name="the body")
     except ValueError as error:
         raise ApiError(400, "BadRequest", f"the body cannot be read: {error}") from None
+
+
+def check_accept(request: web.Request) -> None:
+    """Refuse a request that accepts nothing that can be sent; ApiError 406."""
+    accepted = [part.partition(";")[0].strip() for part in request.headers.get("Accept", "").split(",")]
+    if not any(kind in ("", "*/*", "application/*", JSON) for kind in accepted):
+        raise ApiError(406, "NotAcceptable", f"only the following media types are accepted: {JSON}")
+
+
+def _fits(method: str, target: Target) -> bool:
+    """Return whether a method is for a collection or for an object, as the target is."""
+    if not set(target.resource.verbs) & {"get", "list"}:
+        return method == "POST" and not target.name
+    if method in ("PUT", "PATCH"):
+        return bool(target.name)
+    return method != "POST" or not target.name or target.sub == "binding"

@@ -8,11 +8,12 @@ from aiohttp import web
 
 from ..resources import Registry
 from ..store import Object, Store
-from .access import ANONYMOUS, Access, User, self_review
+from . import node_access, reviews
+from .access import ANONYMOUS, NODES, Access, User
 from .discovery import document, version_info
 from .errors import ApiError, respond
 from .reading import Reader
-from .requests import READ, body_of, target_of, verb_of
+from .requests import READ, Target, body_of, check_accept, target_of, verb_of
 from .writing import Writer
 
 _PUBLIC = ("/version", "/healthz", "/livez", "/readyz")
@@ -60,30 +61,14 @@ class Api:
         if probe in _PUBLIC:
             return self._probe(probe)
         user = self.access.user(request)
-        if user is ANONYMOUS:
-            raise ApiError(
-                403,
-                "Forbidden",
-                f'forbidden: User "system:anonymous" cannot {verb_of(request, None)} path "{request.path}"',
-            )
-        found = document(self.registry, self.version, request, path)
+        found = self._document(request, path, user)
         if found is not None:
             return found
-        if not self.ready():
-            raise ApiError(503, "ServiceUnavailable", "the store of this control plane member is not in sync yet")
-        review = self_review(path, user)
-        if review:
-            return respond(review, 201 if request.method == "POST" else 200)
         target = target_of(self.registry, path)
         verb = verb_of(request, target)
-        if not self.access.allowed(user, verb, target.resource):
-            scope = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
-            raise ApiError(
-                403,
-                "Forbidden",
-                f'{target.resource.key} "{target.name}" is forbidden: User "{user.name}" cannot {verb} resource "{target.resource.plural}" '
-                f'in API group "{target.resource.group}" {scope}',
-            )
+        check_accept(request)
+        if not self.access.allowed(user, verb, target, self.store, lambda: request.query.get("fieldSelector", "")):
+            raise _forbidden(user, verb, target)
         if verb in READ:
             return await self._reader.read(request, target, verb)
         if not self.writable():
@@ -91,11 +76,32 @@ class Api:
                 raise ApiError(503, "ServiceUnavailable", "this control plane member is not the leader")
             return await self.forward(request, user)
         body = await body_of(request)
+        if verb == "create" and (
+            answered := reviews.review(target.resource, body, user, self.access, self.registry, self.store)
+        ):
+            return respond(answered, 201)
+        if NODES in user.groups:
+            node_access.restrict(self.store, user.name, verb, target, body)
         revision = self.store.revision
         answer, code = self._writer.write(request, target, verb, body, user)
         if self.replicate and self.store.revision > revision:
             await self.replicate(self.store.revision)
         return respond(answer, code)
+
+    def _document(self, request: web.Request, path: str, user: User) -> web.Response | None:
+        """Return the answer to a request for what is not in the store, None for any other."""
+        if user.name == ANONYMOUS.name:
+            if path.count("/") >= (3 if path.startswith("/api/") else 4):
+                return None  # an object, which is refused by its name
+            raise ApiError(
+                403, "Forbidden", f'forbidden: User "{user.name}" cannot {verb_of(request, None)} path "{request.path}"'
+            )
+        found = document(self.registry, self.version, request, path)
+        if found is None and path == reviews.WHO:
+            found = respond(reviews.who(user))
+        if found is None and not self.ready():
+            raise ApiError(503, "ServiceUnavailable", "the store of this control plane member is not in sync yet")
+        return found
 
     def _probe(self, path: str) -> web.Response:
         if path == "/version":
@@ -103,3 +109,16 @@ class Api:
         if path == "/readyz" and not self.ready():
             return web.Response(status=503, text="[-]store failed: not in sync\nreadyz check failed\n")
         return web.Response(text="ok")
+
+
+def _forbidden(user: User, verb: str, target: Target) -> ApiError:
+    resource = target.resource
+    named = f'{resource.key} "{target.name}"' if target.name else resource.key
+    scope = f'in the namespace "{target.namespace}"' if target.namespace else "at the cluster scope"
+    plural = f"{resource.plural}/{target.sub}" if target.sub else resource.plural
+    return ApiError(
+        403,
+        "Forbidden",
+        f'{named} is forbidden: User "{user.name}" cannot {verb} resource "{plural}" in API group "{resource.group}" {scope}',
+        {"name": target.name, "group": resource.group, "kind": resource.plural},
+    )

@@ -58,6 +58,9 @@ LAB: dict[str, Verb] = {
     "kubeconfig": Verb("print a kubeconfig that works on this host, or merge it into the user's", "api", "kubeconfig"),
     "forward": Verb("make the API, the console and the service's page reachable on 127.0.0.1", "forward"),
     "ci": Verb("run a job as a step of OpenShift CI: ci run JOB or PROFILE, ci gather", "ci"),
+    "conformance": Verb(
+        "check what clients of an installation rely on: watch, patch, RBAC, leases, ...", "conformance"
+    ),
     "doctor": Verb("check whether this host can run a lab, with a remedy for each problem", "doctor"),
     "prune": Verb("remove what your labs left behind: without a run directory, or never finished", "prune"),
     "snapshot": Verb(
@@ -87,6 +90,7 @@ TOOLS: dict[str, Verb] = {
     "reproduce": Verb("write a profile, with suggested faults, for what a failed run left", "reproduce"),
     "import": Verb("write the profile for a configuration of dev-scripts", "devscripts", "import_config"),
     "export": Verb("write the configuration of dev-scripts for a profile", "devscripts", "export_config"),
+    "drift": Verb("report what has changed in upstream projects, and what of agentlab no longer agrees", "drift"),
     "completion": Verb("print the code that lets a shell complete verbs, options and names", "completion"),
     "payload": Verb("build and inspect the lab payload", "payload"),
     "mirror": Verb(

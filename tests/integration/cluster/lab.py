@@ -347,6 +347,17 @@ class Lab:
             )
         )
 
+    def conformance(self, address: str) -> str:
+        """Run the conformance suite against the member at an address, from the gateway, and return its output."""
+        config = self.directory / f"kubeconfig-{address}"
+        config.write_text((self.directory / "kubeconfig").read_text().replace(f"//{self.api}:", f"//{address}:"))
+        command = [str(COLLECTIONS / "bin/agentlab"), "conformance", "--kubeconfig", str(config)]
+        done = subprocess.run(
+            ["ip", "netns", "exec", self.prefix, *command], capture_output=True, text=True, timeout=300, check=False
+        )
+        problems = [line for line in done.stdout.splitlines() if not line.startswith("ok ")]
+        return "\n".join([*problems, done.stderr])
+
     def approve(self) -> None:
         """Approve what waits, as the controller does."""
         for csr in self.objects("csr"):

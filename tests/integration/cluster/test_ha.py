@@ -110,6 +110,11 @@ def test_cluster_comes_up_and_survives(lab: Lab, tmp_path: Path) -> None:
     ]
     assert hosts["worker-0"].has(INGRESS), "only a worker routes"
 
+    # The leader, and a member that forwards writes to it.
+    follower = next(name for name in ("master-1", "master-2") if name != leader(hosts))
+    for address in (VIP, NAMES[follower]):
+        assert " 0 failed, " in lab.conformance(address)
+
     # The leader loses power: nothing that was answered is lost.
     lab.kubectl("create", "configmap", "before-the-loss")
     hosts[first].power_off()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.cluster import protobuf
+from ansible_collections.agentlab.ocp.payload.cluster.pki import request
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 MERGE = "application/merge-patch+json"
@@ -75,7 +77,12 @@ async def test_a_certificate_request_reports_who_asked(api: Any) -> None:
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
         "metadata": {"generateName": "csr-"},
-        "spec": {"request": "", "username": "liar"},
+        "spec": {
+            "request": base64.b64encode(request("n", []).certificate.encode()).decode(),
+            "signerName": "kubernetes.io/kubelet-serving",
+            "usages": ["server auth"],
+            "username": "liar",
+        },
         "status": {"conditions": [{"type": "Approved"}]},
     }
     made = await api.call("POST", path, body, 201, token="boot")
@@ -166,10 +173,8 @@ async def test_dry_run_and_apply(api: Any) -> None:
     assert not api.store.items("configmaps")
     apply = {"Content_Type": "application/apply-patch+yaml"}
     await api.call("PATCH", f"{CONFIG_MAPS}/a?fieldManager=t", config_map("a", x="1"), 201, **apply)
-    assert (await api.call("PATCH", f"{CONFIG_MAPS}/a?fieldManager=t", config_map("a", y="2"), **apply))["data"] == {
-        "x": "1",
-        "y": "2",
-    }
+    applied = await api.call("PATCH", f"{CONFIG_MAPS}/a?fieldManager=t", config_map("a", y="2"), **apply)
+    assert applied["data"] == {"y": "2"}, "what it applied before and left out is removed"
 
 
 def _field(number: int, data: bytes) -> bytes:

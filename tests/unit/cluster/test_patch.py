@@ -115,11 +115,11 @@ def test_json_patch_that_does_not_fit(operation: Any) -> None:
 )
 def test_selectors(labels: str, fields: str, chosen: bool) -> None:
     obj = {"metadata": {"name": "one", "labels": {"app": "web", "tier": "front"}}, "spec": {}}
-    assert selector(labels, fields)(obj) is chosen
+    assert selector("pods", labels, fields)(obj) is chosen
 
 
 def test_a_selector_that_cannot_be_read() -> None:
     with pytest.raises(SelectorError):
-        selector("a b", "")
+        selector("pods", "a b", "")
     with pytest.raises(SelectorError):
-        selector("", "metadata.name")
+        selector("pods", "", "metadata.name")
