@@ -121,7 +121,8 @@ class Line:
             time.sleep(0.05)
 
     def _end(self, state: dict[str, Any]) -> None:
-        pid, start = state.get("pid"), state.get("start")
+        pid: int = state.get("pid", 0)
+        start: int | None = state.get("start")
         for number in (signal.SIGTERM, signal.SIGKILL):
             end = time.monotonic() + _READY
             while start is not None and started(pid) == start and time.monotonic() < end:
