@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ..releases import LATEST, RELEASES, ReleaseProfile
 from ..vocabulary import WITH_VIPS
-from . import day2_checks, link_checks, links, machine_checks, network_checks, tests
+from . import day2_checks, link_checks, links, machine_checks, network_checks, segment_checks, tests
 from .build import PROXY_PORT, day2_names, node_names, platform_of
 from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
@@ -350,6 +350,7 @@ _CHECKS = (
     machine_checks.check_hints,
     machine_checks.check_firmware,
     machine_checks.check_boot,
+    segment_checks.check_segments,
     network_checks.check_networks,
     link_checks.check_links,
     link_checks.check_routes,
