@@ -10,7 +10,6 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import links
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import validate as module
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, profile, stored
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import address_of, home, in_network
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
 
 NONE = "topology: compact\nplatform: none\n"
 EDGE = "segments: {edge0: {ipv4: 192.168.112.0/24}}\n"
@@ -52,40 +51,6 @@ def test_machine_networks_are_those_that_the_service_takes(tmp_path: Path) -> No
     config = configs.install_config(plan, pull_secret={}, ssh_key="", trust_bundle="")
     assert config["networking"]["machineNetwork"] == [{"cidr": "192.168.111.0/24"}, {"cidr": "192.168.112.0/24"}]
     assert config["platform"]["baremetal"]["apiVIPs"] == ["192.168.111.5"]
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("topology: compact\nplatform: none\nworker: {count: 1, segment: edge0}\n",
-         "p.yml:3:20: worker.segment is 'edge0': there is no such segment; there is none; define it in `segments`"),
-        (NONE + EDGE, "p.yml:3:12: segments.edge0: no node is in it; set `worker.segment: edge0`, or that of a node"),
-        (NONE + EDGE + WORKER + "nodes: {master-0: {segment: edge0}}\n",
-         "p.yml:5:20: nodes.master-0.segment is 'edge0': must be null: master-0 is the rendezvous host"),
-        (NONE + EDGE + WORKER + "nodes: {master-1: {segment: edge0}}\n",
-         "nodes.master-1.segment is 'edge0': must be null: only workers are in other segments than the machine network, not role master"),
-        (NONE + EDGE + WORKER + "master: {segment: edge0}\n", "master.segment is 'edge0': must be null: master-0 is the rendezvous host"),
-        ("topology: compact\n" + EDGE + WORKER, "segments.edge0: requires `platform: none`, or a load balancer of your own"),
-        ("topology: compact\nstack: dualstack\nsegments: {edge0: {ipv4: 192.168.112.0/24, ipv6: 'fd00:112::/120'}}\n" + WORKER + BALANCER,
-         "p.yml:2:1: stack is 'dualstack': must be ipv4 or ipv6: a dual-stack cluster has one machine network for each family"),
-        ("topology: compact\nrelease: {version: 4.18.1}\n" + EDGE + WORKER + BALANCER, "segments.edge0: requires a release from 4.21 on, not 4.18"),
-        (NONE + "stack: ipv6\n" + EDGE + WORKER, "segments.edge0.ipv6: is missing: `stack: ipv6` requires a network such as `ipv6: fd2e"),
-        (NONE + EDGE + WORKER + "hypervisor: {kind: local}\n", "segments.edge0: requires `hypervisor: {kind: sandbox}`, which routes between segments"),
-        (NONE + EDGE + WORKER + "network: {vlan: 5}\n", "segments.edge0: requires a machine network without bonds and VLANs"),
-        (NONE + "segments: {edge0: {ipv4: 192.168.111.128/25}}\n" + WORKER,
-         "segments.edge0.ipv4 is '192.168.111.128/25': overlaps with network.ipv4 (192.168.111.0/24); choose another range"),
-        (NONE + "segments: {ostestbm: {ipv4: 192.168.112.0/24}}\nworker: {count: 1, segment: ostestbm}\n",
-         "segments.ostestbm is 'ostestbm': is already used by network.bridge; each must be unique"),
-        (NONE + EDGE + WORKER + "nodes: {worker-0: {nics: {eth0: {addresses: [192.168.111.90]}}}}\n",
-         "nodes.worker-0.nics.eth0.addresses.0 is '192.168.111.90': is outside of its network, 192.168.112.0/24"),
-    ],
-)  # fmt: skip
-def test_contradictions_are_refused(text: str, wanted: str, tmp_path: Path) -> None:
-    with pytest.raises(ProfileError) as caught:
-        planned(tmp_path, text)
-    found = [str(problem).replace(str(tmp_path / "p.yml"), "p.yml") for problem in caught.value.problems]
-    assert len(found) == 1, found
-    assert wanted in found[0]
 
 
 @pytest.mark.parametrize(("gateway", "failed"), [("192.168.112.1", []), ("192.168.111.1", ["default gateway (IPv4)"])])
