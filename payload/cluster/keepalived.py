@@ -36,11 +36,7 @@ def interface_for(networks: Sequence[str], links: list[dict[str, Any]] | None = 
 
     `links` is the output of `ip -json address`. Raises LookupError if there is none.
     """
-    if links is None:
-        links = load_json(
-            subprocess.run(["ip", "-json", "address"], check=True, capture_output=True, text=True).stdout,
-            name="ip address",
-        )
+    links = _ip("address") if links is None else links
     wanted = [ipaddress.ip_network(cidr, strict=False) for cidr in networks]
     for link in links:
         found = [
@@ -52,6 +48,31 @@ def interface_for(networks: Sequence[str], links: list[dict[str, Any]] | None = 
         if found:
             return link["ifname"], found
     raise LookupError(f"no interface has an address in {', '.join(networks)}")
+
+
+def interface_of_route(
+    routes: list[dict[str, Any]] | None = None, links: list[dict[str, Any]] | None = None
+) -> tuple[str, list[str]]:
+    """Return the interface of the default route, and its global addresses.
+
+    As nodeip-configuration.service chooses a node's address where the cluster has no virtual ones. `routes` is the output of
+    `ip -json route show default`, IPv4 and then IPv6; `links` that of `ip -json address`. Raises LookupError if there is none.
+    """
+    if routes is None:
+        routes = [route for family in ("-4", "-6") for route in _ip(family, "route", "show", "default")]
+    name = next((str(route["dev"]) for route in routes if route.get("dev")), "")
+    for link in _ip("address") if links is None else links:
+        if link["ifname"] == name:
+            infos = [info for info in link.get("addr_info", ()) if info.get("scope") == "global" and "local" in info]
+            if infos:
+                return name, [str(info["local"]) for info in infos]
+    raise LookupError("there is no default route through an interface with an address")
+
+
+def _ip(*words: str) -> list[dict[str, Any]]:
+    done = subprocess.run(["ip", "-json", *words], check=True, capture_output=True, text=True)
+    found: list[dict[str, Any]] = load_json(done.stdout or "[]", name=f"ip {' '.join(words)}")
+    return found
 
 
 def config(cluster: str, interface: str, instances: Sequence[Instance]) -> str:

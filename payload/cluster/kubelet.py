@@ -23,7 +23,7 @@ from ...plugins.module_utils.vocabulary import UNINITIALIZED, Port
 from . import cloud, kubelet_server
 from . import facts as cluster_facts
 from .conditions import condition, merged
-from .keepalived import Instance, Keepalived, interface_for
+from .keepalived import Instance, Keepalived, interface_for, interface_of_route
 from .kube import STRATEGIC, KubeClient, KubeError, Object
 from .machine import Machine
 from .mirror_pods import MIRROR, MirrorPods
@@ -130,7 +130,7 @@ class Kubelet:
         virtual = {*self.facts["api_vips"], *self.facts["ingress_vips"]}
         while True:
             try:
-                __, found = interface_for(self.facts["machine_networks"])
+                __, found = self._interface()
             except LookupError as error:
                 log.info("waiting for an address: %s", error)
             else:
@@ -138,6 +138,21 @@ class Kubelet:
                 if own:
                     return one_per_family(own)
             time.sleep(RETRY_SECONDS)
+
+    def _interface(self) -> tuple[str, list[str]]:
+        """Return the interface with the node's addresses, and these, of the cluster's first family first.
+
+        A worker of a cluster without virtual addresses may be outside of the machine networks. Raises LookupError until there
+        is one.
+        """
+        try:
+            return interface_for(self.facts["machine_networks"])
+        except LookupError:
+            if self.facts["api_vips"]:
+                raise
+        name, found = interface_of_route()
+        six = ":" in self.facts["service_networks"][0]
+        return name, sorted(found, key=lambda address: (":" in address) != six)
 
     # Joining
 

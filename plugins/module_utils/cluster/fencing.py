@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..plan import faults
-from ..plan.machines import in_network
+from ..plan.machines import address_of
 from ..plan.model import Plan
 from .links import Ask, Finding
 
@@ -57,7 +57,7 @@ def findings(plan: Plan, ask: Ask) -> Iterator[Finding]:
     expected = _found(names, fenced)
     for node in nodes:
         try:
-            report = read(ask(in_network(node, plan["networks"][0]["name"])["addresses"][0]["ip"], COMMAND))
+            report = read(ask(address_of(node, plan["networks"]), COMMAND))
             found = _found(report.online, sorted(report.works))
         except (OSError, ValueError) as error:
             found = str(error)

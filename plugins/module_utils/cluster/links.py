@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..documents import load_json
-from ..plan.machines import Bond, Link, Node, in_network
+from ..plan.machines import Bond, Link, Node, address_of, home, in_network, interfaces
 from ..plan.model import Plan
 
 COMMAND = "ip -json -details link show; echo; ip -json -4 route show; echo; ip -json -6 route show"
@@ -49,7 +49,7 @@ class Finding(NamedTuple):
 def asked(plan: Plan) -> bool:
     """Return whether the plan has more than an address in each network: then the nodes are asked."""
     return any(node.get("links") for node in plan["nodes"]) or any(
-        network.get("routes") for network in plan["networks"]
+        network.get("routes") or network["purpose"] == "segment" for network in plan["networks"]
     )
 
 
@@ -59,7 +59,7 @@ def look(plan: Plan, node: Node, ask: Ask) -> Seen:
     ask: runs `COMMAND` on the node by its first address in the machine network. An error of it, or output of another
     form, is `problem`.
     """
-    address = in_network(node, plan["networks"][0]["name"])["addresses"][0]["ip"]
+    address = address_of(node, plan["networks"])
     try:
         links, *routes = (
             load_json(line, name=f"ip on {node['name']}") for line in ask(address, COMMAND).splitlines() if line.strip()
@@ -83,7 +83,10 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
         expected = _bond(link["bond"]) if link["bond"] else _vlan(link, names)
         found = (_seen_bond(name, seen, macs) if link["bond"] else _seen_vlan(there)) if there else "missing"
         yield Finding(link["name"], f"{expected}, MTU {link['mtu']}", f"{found}, MTU {there.get('mtu', 'unknown')}")
+    there = {one["network"] for one in interfaces(node)}
     for network in plan["networks"]:
+        if network["name"] not in there:
+            continue
         interface = names[in_network(node, network["name"])["name"]]
         for route in network.get("routes") or []:
             routes = [one for one in seen.routes if _same(one.get("dst"), route["destination"])]
@@ -96,8 +99,8 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
 
 
 def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield the default gateways: one for each family of the machine network, none elsewhere."""
-    machine = plan["networks"][0]
+    """Yield the default gateways: one for each family of the node's segment of the machine network, none elsewhere."""
+    machine = home(node, plan["networks"])
     interface = names[in_network(node, machine["name"])["name"]]
     for subnet in machine["subnets"]:
         six = subnet["family"] == "ipv6"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..documents import load_json
 from ..plan import disks
-from ..plan.machines import Disk, Node, in_network
+from ..plan.machines import Disk, Node, address_of
 from ..plan.model import Plan
 from .links import Ask, Finding
 
@@ -44,7 +44,7 @@ def look(plan: Plan, node: Node, ask: Ask) -> Seen:
     ask: runs `COMMAND` on the node by its first address in the machine network. An error of it, or output of another
     form, is `problem`.
     """
-    address = in_network(node, plan["networks"][0]["name"])["addresses"][0]["ip"]
+    address = address_of(node, plan["networks"])
     try:
         return read(ask(address, COMMAND), node["name"])
     except (OSError, ValueError, TypeError, KeyError) as error:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from .._deps import optional
 from ..documents import DocumentError, load_yaml, read_file
 from ..errors import AgentlabError, ClusterError
-from ..plan.machines import in_network
+from ..plan.machines import address_of
 from ..plan.model import Plan
 from ..plan.tests import API, HOST, Test, action
 from ..redact import redact
@@ -95,7 +95,7 @@ def _do(plan: Plan, test: Test, reach: Reach) -> Done:
     node = next((node for node in plan["nodes"] if node["name"] == test["on"]), None)
     if node is None:
         return run(words, limit, {**os.environ, **reach.environment})
-    address = in_network(node, plan["networks"][0]["name"])["addresses"][0]["ip"]
+    address = address_of(node, plan["networks"])
     # The node ends the command, too: it would outlive the connection.
     remote = shlex.join(["timeout", "--kill-after=5", str(limit), *words])
     return run([*reach.ssh(address), remote], limit + 15, dict(os.environ))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..addresses import socket_family
 from ..log import visible
 from ..plan import faults
-from ..plan.machines import Node, in_network
+from ..plan.machines import Node, home, in_network
 from ..plan.model import Plan
 from ..plan.topologies import TOPOLOGIES
 from ..vocabulary import PLATFORMS, UNINITIALIZED, WITH_VIPS
@@ -147,14 +147,14 @@ def _nodes(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
     known = {n["metadata"]["name"].split(".")[0]: n for n in nodes}
     for node in plan["nodes"]:
         if node["name"] in known:
-            yield _addresses(node, plan["networks"][0]["name"], known[node["name"]])
+            yield _addresses(node, home(node, plan["networks"])["name"], known[node["name"]])
     strangers = sorted(n["metadata"]["name"] for n in nodes if n["metadata"]["name"].split(".")[0] not in names)
     if strangers:
         yield Check("node names", False, f"not part of this plan: {', '.join(strangers)}")
 
 
 def _addresses(planned: Node, network: str, node: dict[str, Any]) -> Check:
-    """A node's addresses in the machine network, those of the cluster's primary family first, as its kubelet reports them."""
+    """A node's addresses in its segment of the machine network, those of the cluster's primary family first, as its kubelet reports them."""
     wanted = [ipaddress.ip_address(address["ip"]) for address in in_network(planned, network)["addresses"]]
     reported = [a["address"] for a in (node.get("status") or {}).get("addresses") or [] if a["type"] == "InternalIP"]
     found = ", ".join(reported) or "none"

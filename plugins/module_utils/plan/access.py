@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import phases
-from .machines import in_network
+from .machines import address_of
 from .model import Plan
 
 PROGRAM = "bin/agentlab"
@@ -109,12 +109,12 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
     """
     plan, run_dir = phases.present(access.plan, access.run_dir), access.run_dir
     cluster, hypervisor = plan["cluster"], plan["hypervisor"]
-    sandbox, machine = hypervisor["kind"] == "sandbox", plan["networks"][0]["name"]
+    sandbox = hypervisor["kind"] == "sandbox"
     logs = f"{run_dir}/logs" + ("" if hypervisor["kind"] == "ssh" else f", {hypervisor['console_dir']}")
     rows = [
         (
             "nodes",
-            ", ".join(f"{node['name']} {in_network(node, machine)['addresses'][0]['ip']}" for node in plan["nodes"]),
+            ", ".join(f"{node['name']} {address_of(node, plan['networks'])}" for node in plan["nodes"]),
         ),
         ("API", access.kubectl("get", "nodes,clusterversion,clusteroperators", client=client)),
         ("ssh", access.ssh(plan["nodes"][0]["name"])),

@@ -40,6 +40,7 @@ from .networks import (
     machine_network,
     own_addresses,
     reservations,
+    segment,
     tag,
 )
 from .options import Profile, ServicesOptions
@@ -59,16 +60,18 @@ def build(profile: Profile, cluster: str) -> Plan:
     domain = f"{cluster}.{profile['base_domain']}"
     machine = machine_network(profile, cluster, domain)
     networks = [machine, *(extra_network(extra, profile, cluster) for extra in profile["extra_networks"])]
+    segments = [segment(name, profile, cluster, machine) for name in profile["segments"]]
     tag(networks, profile)
+    networks += segments
     nodes = _nodes(profile, cluster, networks)
     platform = platform_of(profile)
-    vips = _vips(profile, machine, nodes, platform)
-    rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": own_addresses(nodes[0], machine)[0]["ip"]}
+    vips = _vips(profile, networks, nodes, platform)
+    rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": own_addresses(nodes[0], networks)[0]["ip"]}
     gateway = machine["subnets"][0]["gateway"]
     services = lab_services(profile["services"], gateway, domain, state_directory(profile, cluster))
     if profile["network"]["connection"] == "proxied":
         services["proxy"] = {"port": PROXY_PORT, "url": f"http://{in_url(gateway)}:{PROXY_PORT}"}
-    fill_dns(machine, nodes, vips, domain)
+    fill_dns(networks, nodes, vips, domain)
     for network in networks:
         network["reservations"] = reservations(network, nodes)
     plan: Plan = {
@@ -91,7 +94,7 @@ def build(profile: Profile, cluster: str) -> Plan:
         "nodes": nodes,
         "services": services,
         "boot": _boot(profile, services),
-        "installer": _installer(profile, machine, services),
+        "installer": _installer(profile, networks, services),
         "settings": {name: str(value) for name, value in profile["settings"].items()},
         "faults": [faults.complete(fault) for fault in profile["faults"]],
         "snapshots": list(profile["snapshots"]),
@@ -248,7 +251,7 @@ def _boot(profile: Profile, services: Services) -> Boot:
     return boot
 
 
-def _installer(profile: Profile, machine: Network, services: Services) -> Installer:
+def _installer(profile: Profile, networks: list[Network], services: Services) -> Installer:
     given, families = profile["installer"], FAMILIES[profile["stack"]]
     lab = profile["release"]["payload"] == "lab"
     made: Installer = {
@@ -257,7 +260,9 @@ def _installer(profile: Profile, machine: Network, services: Services) -> Instal
         "network_type": given["network_type"],
         "cluster_network": [deepcopy(entry) for family in families for entry in given["cluster_network"][family]],
         "service_network": [given["service_network"][family] for family in families],
-        "machine_network": [subnet["cidr"] for subnet in machine["subnets"]],
+        "machine_network": [
+            subnet["cidr"] for network in _machine_networks(profile, networks) for subnet in network["subnets"]
+        ],
         "ntp_sources": _or(given["ntp_sources"], [services["address"]]),
         "image_digest_sources": _or(
             given["image_digest_sources"],
@@ -274,6 +279,27 @@ def _installer(profile: Profile, machine: Network, services: Services) -> Instal
     return made
 
 
+def outside_balancer(profile: Profile) -> bool:
+    """Return whether users bring a load balancer for API and ingress (install-config `platform.baremetal.loadBalancer.type`)."""
+    section: Any = profile["installer"]["install_config"]
+    for key in ("platform", "baremetal", "loadBalancer"):
+        section = section.get(key) if isinstance(section, Mapping) else None
+    return isinstance(section, Mapping) and section.get("type") == "UserManaged"
+
+
+def _machine_networks(profile: Profile, networks: list[Network]) -> list[Network]:
+    """Return the networks whose ranges are machine networks: all segments with an outside load balancer, else the first only.
+
+    The assisted service takes more than one range of a family for a cluster with an outside load balancer only ("Single-stack
+    cluster cannot contain multiple Machine Networks"); on platforms none and external it asks no worker for an address in one.
+    """
+    return [
+        network
+        for network in networks
+        if (network["purpose"] == "segment" and outside_balancer(profile)) or network is networks[0]
+    ]
+
+
 def _or(value: T | None, default: T) -> T:
     return default if value is None else value
 
@@ -285,7 +311,7 @@ def _lab_mirrors(registry: str) -> list[Any]:
     ]
 
 
-def _vips(profile: Profile, machine: Network, nodes: list[Node], platform: str) -> Vips:
+def _vips(profile: Profile, networks: list[Network], nodes: list[Node], platform: str) -> Vips:
     """The addresses that api and *.apps resolve to.
 
     Those of `WITH_VIPS` have virtual ones; on none and external, where upstream expects a load balancer, the nodes' own
@@ -298,12 +324,17 @@ def _vips(profile: Profile, machine: Network, nodes: list[Node], platform: str) 
             return list(given)
         if platform in WITH_VIPS:
             offset = profile["network"]["offsets"][name]
-            return [str(ipaddress.ip_network(subnet["cidr"])[offset]) for subnet in machine["subnets"]]
+            return [str(ipaddress.ip_network(subnet["cidr"])[offset]) for subnet in networks[0]["subnets"]]
         carriers = [node for node in nodes if node["role"] in roles and not node.get("day2")]
-        return [address["ip"] for node in carriers for address in own_addresses(node, machine)]
+        return [address["ip"] for node in carriers for address in own_addresses(node, networks)]
 
     workers = any(node["role"] == "worker" and not node.get("day2") for node in nodes)
     return {"api": of("api", ("master",)), "ingress": of("ingress", ("worker" if workers else "master",))}
+
+
+def _home(name: str | None, networks: list[Network]) -> Network:
+    """Return the segment of that name; None: the machine network."""
+    return next(network for network in networks if name is None or network["name"] == name)
 
 
 def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node]:
@@ -322,10 +353,11 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
         def addresses(
             interface: str, network: Network, given: Mapping[str, NicOptions] = given, index: int = index
         ) -> list[Address]:
-            own = given.get(interface, {}).get("addresses")
-            return given_addresses(own, network) if own else addresses_of(network, profile, index)
+            wanted = given.get(interface, {}).get("addresses")
+            return given_addresses(wanted, network) if wanted else addresses_of(network, profile, index)
 
-        nics, links = of_node(profile, networks, index, mac, addresses)
+        own = [_home(size["segment"], networks), *(network for network in networks if network["purpose"] == "extra")]
+        nics, links = of_node(profile, own, index, mac, addresses)
         node: Node = {
             "name": name,
             "domain": domain,
@@ -338,7 +370,7 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             "disks": disks(domain, [{"size_gib": size["disk_gib"]}, *size["extra_disks"]], size["disk_bus"]),
             "nics": nics,
             "console": names.console(state_dir, domain),
-            "network_config": override.get("network_config") or network_config(profile, networks, nics, links),
+            "network_config": override.get("network_config") or network_config(profile, own, nics, links),
             "root_device": size["root_device"],
             "bmc": {
                 "address": f"{systems}/{identifier}",

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ..releases import LATEST, RELEASES, ReleaseProfile
 from ..vocabulary import WITH_VIPS
-from . import day2_checks, link_checks, links, machine_checks, network_checks, tests
+from . import access_checks, day2_checks, link_checks, links, machine_checks, network_checks, segment_checks, tests
 from .build import PROXY_PORT, day2_names, node_names, platform_of
 from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
@@ -345,11 +345,14 @@ _CHECKS = (
     _check_hypervisor,
     _check_nodes,
     day2_checks.check_day2,
+    access_checks.check_fencing,
+    access_checks.check_proxy,
     machine_checks.check_names,
     machine_checks.check_disks,
     machine_checks.check_hints,
     machine_checks.check_firmware,
     machine_checks.check_boot,
+    segment_checks.check_segments,
     network_checks.check_networks,
     link_checks.check_links,
     link_checks.check_routes,

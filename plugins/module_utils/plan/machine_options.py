@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from .fields import Hctl, Ip, Login, Mac, NameFormat, Range, Serial, Uuid, Vendor, Wwn
+from .fields import Bridge, Hctl, Ip, Login, Mac, NameFormat, Range, Serial, Uuid, Vendor, Wwn
 from .fields import Model as DiskModel
 
 Bus = Literal["scsi", "sata", "virtio"]
@@ -79,6 +79,8 @@ class MachineOptions(TypedDict, total=False):
     root_device: Annotated[str, "device"] | None
     """Path of the disk to install to, as root device hint. Null: the installer chooses."""
     root_device_hints: RootDeviceHints
+    segment: Bridge | None
+    """The one of `segments` that it is in, of a worker. Null: the machine network itself, as all others."""
 
 
 class RoleOptions(MachineOptions, total=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 from .fields import (
@@ -113,8 +114,8 @@ class _Network(TypedDict):
     """Name of its bridge."""
     bridge_mac: Mac
     """MAC of its bridge."""
-    purpose: Literal["machine", "extra"]
-    """Whether it is the machine network."""
+    purpose: Literal["machine", "extra", "segment"]
+    """Whether it is the machine network, another segment of it, or a network in addition to it."""
     mtu: Size
     """MTU in bytes."""
     nat: bool
@@ -129,7 +130,10 @@ class _Network(TypedDict):
 
 
 class Network(_Network, total=False):
-    """A network; the first of a plan is the machine network, and each node has an interface in each."""
+    """A network; the first of a plan is the machine network.
+
+    Each node has an interface in each but segments: it is either in one of these or in the machine network.
+    """
 
     vlan: VlanId | None
     """VLAN id on the nodes' interfaces; null, or not given: untagged."""
@@ -319,6 +323,20 @@ def vlan_of(interface: Nic | Link) -> Vlan | None:
     return cast(Link, interface)["vlan"] if "vlan" in interface else None
 
 
+def home(node: Node, networks: Sequence[Network]) -> Network:
+    """Return the network in which the cluster knows a node: the segment that it is in, or the machine network.
+
+    networks: all of the plan.
+    """
+    there = {one["network"] for one in interfaces(node)}
+    return next(network for network in networks if network["purpose"] != "extra" and network["name"] in there)
+
+
+def address_of(node: Node, networks: Sequence[Network]) -> str:
+    """Return the address at which a node is reached: the first of those by which the cluster knows it. networks: all of the plan."""
+    return in_network(node, home(node, networks)["name"])["addresses"][0]["ip"]
+
+
 def in_network(node: Node, network: str) -> Nic | Link:
-    """Return the interface with the node's addresses in `network`."""
+    """Return the interface with the node's addresses in `network`, which must be one of the node's."""
     return next(one for one in interfaces(node) if one["network"] == network)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..addresses import family as family_of
-from . import links
+from . import build, links
 from .build import node_names
 from .fields import Family
 from .options import Profile
@@ -38,10 +38,12 @@ class _Named(NamedTuple):
 
 
 def _lan(profile: Profile) -> list[_Named]:
-    """Yield the subnets of bridges: machine network and extra networks."""
+    """Yield the subnets of bridges: machine network, extra networks and segments."""
     found = [_Named(("network", f), f, profile["network"][f]) for f in FAMILIES[profile["stack"]]]
     for index, extra in enumerate(profile["extra_networks"]):
         found += [_Named(("extra_networks", index, f), f, extra[f]) for f in _VERSIONS if extra.get(f)]
+    for name, segment in profile["segments"].items():
+        found += [_Named(("segments", name, f), f, segment[f]) for f in FAMILIES[profile["stack"]] if segment.get(f)]
     return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
 
 
@@ -75,6 +77,7 @@ def check_networks(profile: Profile, cluster: str) -> Iterator[Finding]:
         names.append((("extra_networks", index, "name"), extra.get("bridge") or extra["name"]))
         if not extra.get("ipv4") and not extra.get("ipv6"):
             yield ("extra_networks", index), None, "needs `ipv4`, `ipv6` or both, such as `ipv4: 192.168.221.0/24`"
+    names += [(("segments", name), segment.get("bridge") or name) for name, segment in profile["segments"].items()]
     yield from duplicates(iter(names))
     for family in FAMILIES[profile["stack"]]:
         for index, entry in enumerate(profile["installer"]["cluster_network"][family]):
@@ -158,7 +161,7 @@ def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 yield path, addresses, f"are those of a bond or a VLAN on it; there are {', '.join(places)}"
             if not addresses or position is None:
                 continue
-            subnets = machine
+            subnets = _home(profile, name)
             if position:
                 extra = profile["extra_networks"][position - 1]
                 subnets = {f: ipaddress.ip_network(extra[f]) for f in _VERSIONS if extra.get(f)}
@@ -169,13 +172,20 @@ def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 yield from _outside((*path, index), text, subnets)
     yield from duplicates((path, str(ipaddress.ip_address(text))) for path, text in given)
     offsets = profile["network"]["offsets"]
-    taken = {
-        str(net[offsets["gateway"]]): "gateway" for net in machine.values() if offsets["gateway"] < net.num_addresses
-    }
+    bridged = [named.network for named in _lan(profile)]
+    taken = {str(net[offsets["gateway"]]): "gateway" for net in bridged if offsets["gateway"] < net.num_addresses}
     for path, text in given:
         owner = taken.get(str(ipaddress.ip_address(text)))
         if owner:
             yield path, text, f"is the address of the {owner}; choose another"
+
+
+def _home(profile: Profile, node: str) -> dict[Family, IpNetwork]:
+    """Return the subnets of the segment that a node is in, or of the machine network; none of a segment that there is not."""
+    roles = {name: role for name, role, __ in node_names(profile)}
+    segment = build.machine(profile, node, roles[node])["segment"] if node in roles else None
+    given: Mapping[str, Any] = profile["segments"].get(segment, {}) if segment else profile["network"]
+    return {f: ipaddress.ip_network(given[f]) for f in FAMILIES[profile["stack"]] if given.get(f)}
 
 
 def _one_of_each(path: Path, addresses: list[str], stack: tuple[str, ...]) -> Iterator[Finding]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from ..addresses import family as family_of
 from . import names
 from .fields import Family
 from .links import carried
-from .machines import Address, Network, Node, Reservation, Route, Subnet, in_network, interfaces
+from .machines import Address, Network, Node, Reservation, Route, Subnet, home, in_network, interfaces
 from .model import Vips
 from .options import Profile, RouteOptions
 from .presets import FAMILIES
@@ -82,10 +83,26 @@ def extra_network(extra: Mapping[str, Any], profile: Profile, cluster: str) -> N
     }
 
 
+def segment(name: str, profile: Profile, cluster: str, machine: Network) -> Network:
+    """Return the segment `name`, which is like the `machine` network but for its bridge and its addresses."""
+    own, settings = profile["segments"][name], profile["network"]
+    dhcp = profile["addressing"] == "dhcp"
+    return {
+        **machine,
+        "name": name,
+        "bridge": own.get("bridge") or name,
+        "bridge_mac": names.bridge_mac(cluster, name),
+        "purpose": "segment",
+        "subnets": [_subnet(own[family], family, settings, dhcp) for family in FAMILIES[profile["stack"]]],
+        "dns": {"hosts": [], "wildcards": []},
+        "reservations": [],
+    }
+
+
 def tag(networks: list[Network], profile: Profile) -> None:
     """Give networks their VLAN ids and routes."""
     given: list[Mapping[str, Any]] = [profile["network"], *profile["extra_networks"]]
-    for network, options, way in zip(networks, given, carried(profile), strict=True):
+    for network, options, way in zip(networks[: len(given)], given, carried(profile), strict=True):
         if way.vlan is not None:
             network["vlan"] = way.vlan
         if options.get("routes"):
@@ -120,16 +137,19 @@ def given_addresses(given: list[str], network: Network) -> list[Address]:
     return found
 
 
-def own_addresses(node: Node, network: Network) -> list[Address]:
-    return in_network(node, network["name"])["addresses"]
+def own_addresses(node: Node, networks: Sequence[Network]) -> list[Address]:
+    """Return the addresses by which the cluster knows a node. networks: all of the plan."""
+    return in_network(node, home(node, networks)["name"])["addresses"]
 
 
-def fill_dns(machine: Network, nodes: list[Node], vips: Vips, domain: str) -> None:
+def fill_dns(networks: Sequence[Network], nodes: list[Node], vips: Vips, domain: str) -> None:
+    """Give the machine network its names, and its other segments the same. networks: all of the plan."""
+    machine = networks[0]
     names: dict[str, list[str]] = {}
     for ip in vips["api"]:
         names.setdefault(ip, []).extend(["api", "api-int"])
     for node in nodes:
-        for address in own_addresses(node, machine):
+        for address in own_addresses(node, networks):
             names.setdefault(address["ip"], []).append(node["name"])
     for subnet in machine["subnets"]:
         names.setdefault(subnet["gateway"], []).append("virthost")
@@ -137,6 +157,9 @@ def fill_dns(machine: Network, nodes: list[Node], vips: Vips, domain: str) -> No
         "hosts": [{"ip": ip, "names": found} for ip, found in names.items()],
         "wildcards": [{"domain": f"apps.{domain}", "ip": ip} for ip in vips["ingress"]],
     }
+    for network in networks:
+        if network["purpose"] == "segment":
+            network["dns"] = deepcopy(machine["dns"])
 
 
 def reservations(network: Network, nodes: list[Node]) -> list[Reservation]:

@@ -184,6 +184,17 @@ class ExtraNetworkOptions(_RequiredName, LinkOptions, total=False):
     """Its IPv6 network."""
 
 
+class SegmentOptions(TypedDict, total=False):
+    """One more L2 segment of the machine network, for workers that are elsewhere. The hypervisor routes between segments."""
+
+    bridge: Bridge | None
+    """Name of its bridge. Null: its own name."""
+    ipv4: Cidr
+    """Its IPv4 network, unless the stack is `ipv6`."""
+    ipv6: Cidr
+    """Its IPv6 network, unless the stack is `ipv4`."""
+
+
 class VipsOptions(TypedDict, total=False):
     """Virtual addresses."""
 
@@ -344,6 +355,8 @@ class Profile(TypedDict, total=False):
     """Bonds of each node, by name (bond0)."""
     extra_networks: list[ExtraNetworkOptions]
     """Networks in addition to the machine network."""
+    segments: dict[Bridge, SegmentOptions]
+    """More segments of the machine network, by name; the nodes with `segment: NAME` are in it."""
     master: RoleOptions
     arbiter: RoleOptions
     worker: RoleOptions

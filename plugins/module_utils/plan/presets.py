@@ -67,6 +67,7 @@ DEFAULTS: dict[str, Any] = {
     },
     "bonds": {},
     "extra_networks": [],
+    "segments": {},
     "master": {"count": 1},
     "arbiter": {"count": 0},
     "worker": {"count": 0},
@@ -110,6 +111,7 @@ MACHINE: dict[str, Any] = {
     "root_device_hints": {},
     "disk_bus": "scsi",
     "extra_disks": [],
+    "segment": None,
 }
 
 # What a machine of day 2 has at least with a payload: it runs an assisted service of its own before it is a worker.

@@ -141,6 +141,24 @@ def test_every_status_has_one_address_per_family_primary_first(
         assert found["status"]["addresses"][-1] == {"type": "Hostname", "address": "n"}
 
 
+@pytest.mark.parametrize(("services", "first"), [("172.30.0.0/16", "192.168.112.83"), ("fd02::/112", "fd00:112::53")])
+def test_a_worker_in_another_segment_has_the_addresses_of_its_default_route(
+    services: str, first: str, node: Callable[..., kubelet.Kubelet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only without virtual addresses: a worker that cannot reach the network of these waits for an address there."""
+
+    def outside(networks: list[str]) -> tuple[str, list[str]]:
+        raise LookupError(f"no interface has an address in {networks}")
+
+    monkeypatch.setattr(kubelet, "interface_for", outside)
+    monkeypatch.setattr(kubelet, "interface_of_route", lambda: ("eth0", ["192.168.112.83", "fd00:112::53"]))
+    member = node(api_vips=[], service_networks=[services])
+    assert member._addresses()[0] == first and len(member._addresses()) == 2
+    member.facts["api_vips"] = ["192.168.111.5"]
+    with pytest.raises(LookupError, match="no interface"):
+        member._interface()
+
+
 @pytest.fixture
 def podman(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Installs a podman whose containers run a piece of shell; $1 is how often it was called."""

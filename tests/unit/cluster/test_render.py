@@ -405,6 +405,10 @@ def test_keepalived() -> None:
     assert keepalived.interface_for(["192.168.111.0/24"], links) == ("eth1", ["192.168.111.20"])
     with pytest.raises(LookupError):
         keepalived.interface_for(["172.16.0.0/24"], links)
+    assert keepalived.interface_of_route([{"dst": "default", "dev": "eth1"}], links) == ("eth1", ["192.168.111.20"])
+    for routes in ([], [{"dst": "default", "dev": "eth9"}]):
+        with pytest.raises(LookupError, match="there is no default route"):
+            keepalived.interface_of_route(routes, links)
 
 
 def test_a_worker_of_day_2_needs_only_what_is_served(tls_dir: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.nmstate import generate
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, stored
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import in_network
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import switch
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
@@ -114,71 +113,3 @@ def test_each_mode_has_its_ports(tmp_path: Path) -> None:
     assert "add-port sw-bond1 n0-bond1-o trunks=0" in lines
     assert "add-port sw-bond2 n0-eth5 trunks=0" in lines
     assert list(switch.flows(made)) == ["n0-bond1-l"]
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("bonds: {bond0: {mode: lacp, nics: [eth0, eth1]}}\nnetwork: {interface: bond0}\n",
-         "p.yml:1:17: bonds.bond0.mode is 'lacp': must be one of active-backup, balance-xor, 802.3ad"),
-        ("bonds: {bond0: {mode: balance-rr, nics: [eth0, eth1]}}\nnetwork: {interface: bond0}\n",
-         "p.yml:1:17: bonds.bond0.mode is 'balance-rr': did you mean balance-xor? must be one of"),
-        ("bonds: {team0: {mode: 802.3ad, nics: [eth0, eth1]}}\n",
-         "p.yml:1:9: bonds.team0: must be the name of a bond: bond0, bond1, ..."),
-        ("bonds: {bond0: {nics: [eth0, eth1]}}\nnetwork: {interface: bond0}\n", "bonds.bond0.mode: is missing: must be one of active-backup"),
-        (BOND, "p.yml:1:9: bonds.bond0: no network is on it; set `network.interface: bond0`"),
-        ("bonds: {bond0: {mode: 802.3ad, nics: [eth0]}}\nnetwork: {interface: bond0}\n",
-         "p.yml:1:32: bonds.bond0.nics is ['eth0']: must be at least two NICs, such as [eth0, eth1]"),
-        ("bonds: {bond0: {mode: 802.3ad, nics: [eth0, eth0]}}\nnetwork: {interface: bond0}\n",
-         "bonds.bond0.nics.1 is 'eth0': is already in bond0; a NIC is in one bond, once"),
-        ("bonds: {bond0: {mode: 802.3ad, nics: [eth0, eth5]}}\nnetwork: {interface: bond0}\n",
-         "p.yml:1:45: bonds.bond0.nics.1 is 'eth5': there is no such NIC: NICs are numbered without a gap, and no network or bond has eth1"),
-        (BOND + "network: {interface: eth1}\n",
-         "p.yml:2:11: network.interface is 'eth1': is a NIC of bond0: must be bond0, or another NIC"),
-        ("network: {interface: bond0}\n",
-         "p.yml:1:11: network.interface is 'bond0': there is no such bond; there is none; define it in `bonds`"),
-        ("network: {interface: eth3}\n", "network.interface is 'eth3': there is no such NIC: NICs are numbered without a gap"),
-        ("network: {vlan: 4095}\n", "p.yml:1:11: network.vlan is 4095: must be from 1 to 4094"),
-        ("network: {vlan: 0}\n", "p.yml:1:11: network.vlan is 0: must be from 1 to 4094"),
-        (ON + "extra_networks: [{name: a, ipv4: 10.9.0.0/24, interface: bond0, vlan: 100}]\n",
-         "p.yml:3:65: extra_networks.0.vlan is 100: is already the VLAN id of network on bond0; each on one parent must be unique"),
-        ("extra_networks: [{name: a, ipv4: 10.9.0.0/24, interface: eth0}]\nnetwork: {interface: eth0}\n",
-         "extra_networks.0.interface is 'eth0': already carries network untagged; set `vlan`"),
-        ("network: {interface: eth0}\nextra_networks: [{name: a, ipv4: 10.9.0.0/24, interface: eth0, vlan: 5, mtu: 9000}]\n",
-         "p.yml:2:73: extra_networks.0.mtu is 9000: must be at most 1500, the MTU of eth0, on which eth0.5 is"),
-        ("network: {mtu: 900}\n", "network.mtu is 900: must be from 1280 to 9216"),
-        ("network: {routes: [{destination: 0.0.0.0/0}]}\n", "network.routes.0.destination is '0.0.0.0/0': is a second default gateway"),
-        ("extra_networks: [{name: a, ipv4: 10.9.0.0/24, routes: [{destination: 0.0.0.0/0, next_hop: 10.9.0.7}]}]\n",
-         "p.yml:1:57: extra_networks.0.routes.0.destination is '0.0.0.0/0': is a second default gateway: the machine network's gateway is the default one"),
-        ("network: {routes: [{destination: 10.9.0.0/16, next_hop: 10.0.0.1}]}\n",
-         "p.yml:1:47: network.routes.0.next_hop is '10.0.0.1': is outside of its network, 192.168.111.0/24"),
-        ("network: {routes: [{destination: 10.9.0.0/16, next_hop: 'fd00::1'}]}\n",
-         "network.routes.0.next_hop is 'fd00::1': must be an IPv4 address, as the destination 10.9.0.0/16"),
-        ("network: {routes: [{destination: 'fd09::/64'}]}\n",
-         "network.routes.0.destination is 'fd09::/64': is IPv6, and this network has no IPv6 addresses"),
-        ("network: {routes: [{destination: 10.9.0.5/16}]}\n", "must be a network in CIDR form without host bits"),
-        ("network: {routes: [{}]}\n", "network.routes.0.destination: is missing"),
-        ("network: {routes: [{destination: 192.168.111.0/24}]}\n", "is network, in which the nodes are themselves"),
-        ("network: {routes: [{destination: 10.9.0.0/16}, {destination: 10.9.0.0/16, next_hop: 192.168.111.9}]}\n",
-         "network.routes.1.destination is '10.9.0.0/16': is already a destination of network.routes.0; remove one"),
-        (ON + "hypervisor: {kind: local}\n", "bonds: bonds require `hypervisor: {kind: sandbox}`, whose switch knows them, not local"),
-        ("network: {vlan: 5}\nhypervisor: {kind: local}\n",
-         "p.yml:1:11: network.vlan is 5: VLANs require `hypervisor: {kind: sandbox}`"),
-        (ON + "boot: {mode: pxe}\n", "boot.mode is 'pxe': loads files before the network is configured, and bonds are below"),
-        ("topology: compact\nnetwork: {vlan: 5}\nfaults: [{kind: arp_one_way, node: master-1, peer: master-0}]\n",
-         "faults.0.kind is 'arp_one_way': requires NICs without VLANs"),
-        (ON + "nodes: {master-0: {nics: {eth0: {addresses: [192.168.111.90]}}}}\n",
-         "nodes.master-0.nics.eth0.addresses is ['192.168.111.90']: are those of a bond or a VLAN on it; there are bond0.100"),
-        (ON + "nodes: {master-0: {nics: {bond0.100: {mac: '00:00:00:00:00:01'}}}}\n",
-         "nodes.master-0.nics.bond0.100.mac is '00:00:00:00:00:01': follows from its NIC"),
-        (ON + "nodes: {master-0: {nics: {bond0.7: {}}}}\n",
-         "nodes.master-0.nics.bond0.7: there is no such interface; there are eth0, eth1, bond0.100"),
-        ("stack: v4v6\n", "stack is 'v4v6': must be one of ipv4, ipv6, dualstack, v6v4"),
-    ],
-)  # fmt: skip
-def test_contradictions_are_refused(text: str, wanted: str, tmp_path: Path) -> None:
-    with pytest.raises(ProfileError) as caught:
-        planned(tmp_path, text)
-    found = [str(problem).replace(str(tmp_path / "p.yml"), "p.yml") for problem in caught.value.problems]
-    assert len(found) == 1, found
-    assert wanted in found[0]

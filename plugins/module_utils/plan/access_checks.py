@@ -1,0 +1,42 @@
+"""Checks of what a cluster reaches others by: BMCs that fence, and proxies of install-config. See `checks`."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from .build import node_names
+from .options import Profile
+from .presets import FAMILIES
+from .problems import Finding
+from .topologies import TOPOLOGIES
+
+
+def check_fencing(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Two masters that fence each other need the credentials of both BMCs; those of the lab's are only valid there."""
+    if not TOPOLOGIES[profile["topology"]].fencing:
+        return
+    for node in (name for name, role, __ in node_names(profile) if role == "master"):
+        bmc = profile["nodes"].get(node, {}).get("bmc", {})
+        for field in ("username", "password"):
+            if bmc.get("address") and not bmc.get(field):
+                remedy = f"is missing: topology {profile['topology']} fences nodes by their BMCs, and {bmc['address']} is not the lab's"
+                yield ("nodes", node, "bmc", field), None, remedy
+
+
+def check_proxy(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """A proxy that install-config names by address is of a family that the nodes have."""
+    given: Any = profile["installer"]["install_config"].get("proxy")
+    families = FAMILIES[profile["stack"]]
+    for field in ("httpProxy", "httpsProxy"):
+        value = given.get(field) if isinstance(given, Mapping) else None
+        try:
+            address = ipaddress.ip_address(urlsplit(str(value)).hostname or "")
+        except ValueError:
+            continue  # a name, or not a URL, which openshift-install reports
+        if f"ipv{address.version}" not in families:
+            wanted = " or ".join("IPv6" if family == "ipv6" else "IPv4" for family in families)
+            remedy = f"must have an {wanted} address, or a name: nodes with `stack: {profile['stack']}` have no other"
+            yield ("installer", "install_config", "proxy", field), value, remedy
