@@ -83,9 +83,9 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
         expected = _bond(link["bond"]) if link["bond"] else _vlan(link, names)
         found = (_seen_bond(name, seen, macs) if link["bond"] else _seen_vlan(there)) if there else "missing"
         yield Finding(link["name"], f"{expected}, MTU {link['mtu']}", f"{found}, MTU {there.get('mtu', 'unknown')}")
-    there = {one["network"] for one in interfaces(node)}
+    attached = {one["network"] for one in interfaces(node)}
     for network in plan["networks"]:
-        if network["name"] not in there:
+        if network["name"] not in attached:
             continue
         interface = names[in_network(node, network["name"])["name"]]
         for route in network.get("routes") or []:
