@@ -1,4 +1,4 @@
-"""A time limit for a whole request: limits of sockets start again with each byte, so that a peer could drip for ever."""
+"""A time limit for a whole request: limits of sockets start again with each byte, so that a peer could drip indefinitely."""
 
 from __future__ import annotations
 
