@@ -55,6 +55,7 @@ def test_examples(name: str) -> None:
 _NUTANIX = "installer.install_config.platform.nutanix"
 NO_COUNTERPART = {
     "compact_disks": {"nodes.control-0", "nodes.control-1", "nodes.control-2"},
+    "compact_segments_static": {"worker.count", "segments.edge0"},
     "compact_nutanix": {
         "platform",
         f"{_NUTANIX}.prismElements",
