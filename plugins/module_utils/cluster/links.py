@@ -83,9 +83,9 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
         expected = _bond(link["bond"]) if link["bond"] else _vlan(link, names)
         found = (_seen_bond(name, seen, macs) if link["bond"] else _seen_vlan(there)) if there else "missing"
         yield Finding(link["name"], f"{expected}, MTU {link['mtu']}", f"{found}, MTU {there.get('mtu', 'unknown')}")
-    attached = {one["network"] for one in interfaces(node)}
+    own = {one["network"] for one in interfaces(node)}
     for network in plan["networks"]:
-        if network["name"] not in attached:
+        if network["name"] not in own:
             continue
         interface = names[in_network(node, network["name"])["name"]]
         for route in network.get("routes") or []:
@@ -112,7 +112,7 @@ def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> It
         known = {
             _via({**route, "dev": interface}) if route.get("dev") == _OVN_BRIDGE else _via(route) for route in there
         }
-        if six and plan["cluster"]["addressing"] == "dhcp":
+        if six and (node.get("addressing") or plan["cluster"]["addressing"]) == "dhcp":
             # A router advertises itself with an address that is not in the plan.
             known = {f"on {route.get('dev')}" for route in there}
             yield Finding("default gateway (IPv6)", f"on {interface}", ", ".join(sorted(known)) or "missing")

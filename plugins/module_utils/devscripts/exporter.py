@@ -310,6 +310,8 @@ class _Exporter:
         self.only_default("network.mtu", "network.nat", *(f"network.offsets.{name}" for name in p["offsets"]))
         self.bond()
         names: list[str] = []
+        for name in self.given["segments"]:
+            self.lose(f"segments.{name}")
         for index, extra in enumerate(self.given["extra_networks"]):
             variable = extra["name"].upper()
             taken = {name.upper() for name in names}

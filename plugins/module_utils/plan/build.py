@@ -38,6 +38,7 @@ from .networks import (
     given_addresses,
     leaves,
     machine_network,
+    machine_networks,
     own_addresses,
     reservations,
     segment,
@@ -58,8 +59,9 @@ def build(profile: Profile, cluster: str) -> Plan:
     A pure function. The profile must have passed `checks.check`: the behavior for an invalid one is undefined.
     """
     domain = f"{cluster}.{profile['base_domain']}"
-    machine = machine_network(profile, cluster, domain)
-    networks = [machine, *(extra_network(extra, profile, cluster) for extra in profile["extra_networks"])]
+    dhcp = any(addressing_of(profile, name, role) == "dhcp" for name, role, __ in node_names(profile))
+    machine = machine_network(profile, cluster, domain, dhcp=dhcp)
+    networks = [machine, *(extra_network(extra, profile, cluster, dhcp=dhcp) for extra in profile["extra_networks"])]
     segments = [segment(name, profile, cluster, machine) for name in profile["segments"]]
     tag(networks, profile)
     networks += segments
@@ -73,7 +75,7 @@ def build(profile: Profile, cluster: str) -> Plan:
         services["proxy"] = {"port": PROXY_PORT, "url": f"http://{in_url(gateway)}:{PROXY_PORT}"}
     fill_dns(networks, nodes, vips, domain)
     for network in networks:
-        network["reservations"] = reservations(network, nodes)
+        network["reservations"] = reservations(network, nodes, profile["addressing"])
     plan: Plan = {
         "cluster": {
             "name": cluster,
@@ -162,6 +164,12 @@ def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
         least = DAY2[profile["release"]["payload"]]
         size |= {field: max(size[field], value) for field, value in least.items() if field not in own}
     return size
+
+
+def addressing_of(profile: Profile, name: str, role: Role) -> str:
+    """Return how node `name` gets its addresses, `dhcp` or `static`; an extra machine as the cluster."""
+    own = None if role == faults.EXTRA else machine(profile, name, role)["addressing"]
+    return str(own or profile["addressing"])
 
 
 def day2_names(profile: Profile) -> list[str]:
@@ -261,7 +269,7 @@ def _installer(profile: Profile, networks: list[Network], services: Services) ->
         "cluster_network": [deepcopy(entry) for family in families for entry in given["cluster_network"][family]],
         "service_network": [given["service_network"][family] for family in families],
         "machine_network": [
-            subnet["cidr"] for network in _machine_networks(profile, networks) for subnet in network["subnets"]
+            subnet["cidr"] for network in machine_networks(profile, networks) for subnet in network["subnets"]
         ],
         "ntp_sources": _or(given["ntp_sources"], [services["address"]]),
         "image_digest_sources": _or(
@@ -277,27 +285,6 @@ def _installer(profile: Profile, networks: list[Network], services: Services) ->
     if given["mirrors_file"]:
         made["mirrors_file"] = given["mirrors_file"]
     return made
-
-
-def outside_balancer(profile: Profile) -> bool:
-    """Return whether users bring a load balancer for API and ingress (install-config `platform.baremetal.loadBalancer.type`)."""
-    section: Any = profile["installer"]["install_config"]
-    for key in ("platform", "baremetal", "loadBalancer"):
-        section = section.get(key) if isinstance(section, Mapping) else None
-    return isinstance(section, Mapping) and section.get("type") == "UserManaged"
-
-
-def _machine_networks(profile: Profile, networks: list[Network]) -> list[Network]:
-    """Return the networks whose ranges are machine networks: all segments with an outside load balancer, else the first only.
-
-    The assisted service takes more than one range of a family for a cluster with an outside load balancer only ("Single-stack
-    cluster cannot contain multiple Machine Networks"); on platforms none and external it asks no worker for an address in one.
-    """
-    return [
-        network
-        for network in networks
-        if (network["purpose"] == "segment" and outside_balancer(profile)) or network is networks[0]
-    ]
 
 
 def _or(value: T | None, default: T) -> T:
@@ -346,15 +333,20 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
         domain = f"{cluster}_{role}_{number}"
         identifier = size.get("uuid") or names.node_uuid(cluster, name)
         given: Mapping[str, NicOptions] = override.get("nics", {})
+        dhcp = addressing_of(profile, name, role) == "dhcp"
 
         def mac(nic: str, given: Mapping[str, NicOptions] = given, index: int = index) -> str:
             return given.get(nic, {}).get("mac", "").lower() or names.mac_address(cluster, nic, index)
 
         def addresses(
-            interface: str, network: Network, given: Mapping[str, NicOptions] = given, index: int = index
+            interface: str,
+            network: Network,
+            given: Mapping[str, NicOptions] = given,
+            index: int = index,
+            dhcp: bool = dhcp,
         ) -> list[Address]:
             wanted = given.get(interface, {}).get("addresses")
-            return given_addresses(wanted, network) if wanted else addresses_of(network, profile, index)
+            return given_addresses(wanted, network) if wanted else addresses_of(network, profile, index, dhcp=dhcp)
 
         own = [_home(size["segment"], networks), *(network for network in networks if network["purpose"] == "extra")]
         nics, links = of_node(profile, own, index, mac, addresses)
@@ -370,7 +362,7 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             "disks": disks(domain, [{"size_gib": size["disk_gib"]}, *size["extra_disks"]], size["disk_bus"]),
             "nics": nics,
             "console": names.console(state_dir, domain),
-            "network_config": override.get("network_config") or network_config(profile, own, nics, links),
+            "network_config": override.get("network_config") or network_config(profile, own, nics, links, dhcp=dhcp),
             "root_device": size["root_device"],
             "bmc": {
                 "address": f"{systems}/{identifier}",
@@ -383,6 +375,8 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             node["links"] = links
         if override.get("day2"):
             node["day2"] = True
+        if dhcp != (profile["addressing"] == "dhcp"):
+            node["addressing"] = "dhcp" if dhcp else "static"
         if size["secure_boot"]:
             node["secure_boot"] = True
         if size["root_device_hints"]:

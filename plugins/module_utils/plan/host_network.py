@@ -18,14 +18,13 @@ _BOND_OPTIONS = {
 
 
 def network_config(
-    profile: Profile, networks: list[Network], nics: list[Nic], links: list[Link]
+    profile: Profile, networks: list[Network], nics: list[Nic], links: list[Link], *, dhcp: bool
 ) -> dict[str, Any] | None:
-    """Return the nmstate of a node, or None where NetworkManager's default, DHCP on each NIC, is right.
+    """Return the nmstate of a node, which gets its addresses by `dhcp` or has static ones; None where NetworkManager's default, DHCP on each NIC, is right.
 
     That is not with static addresses, bonds, VLANs and routes; nor with DHCPv6, where the identifier must be that of the
     reservation.
     """
-    dhcp = profile["addressing"] == "dhcp"
     routes = [
         _route(route["destination"], route["next_hop"], interface["name"])
         for network in networks

@@ -79,6 +79,8 @@ class MachineOptions(TypedDict, total=False):
     root_device: Annotated[str, "device"] | None
     """Path of the disk to install to, as root device hint. Null: the installer chooses."""
     root_device_hints: RootDeviceHints
+    addressing: Literal["dhcp", "static"] | None
+    """How it gets its addresses. Null: as the cluster."""
     segment: Bridge | None
     """The one of `segments` that it is in, of a worker. Null: the machine network itself, as all others."""
 

@@ -298,6 +298,8 @@ class Node(_Node, total=False):
 
     links: list[Link] | None
     """Its bonds and VLANs, each after what it consists of; null, or not given: it has none."""
+    addressing: Literal["dhcp", "static"] | None
+    """How it gets its addresses; null, or not given: as the cluster."""
     secure_boot: bool | None
     """Whether its firmware starts only what is signed; null, or not given: it starts everything."""
     root_device_hints: Hints | None

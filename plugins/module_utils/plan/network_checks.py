@@ -97,12 +97,17 @@ def _overlap(one: IpNetwork, other: IpNetwork) -> bool:
 def check_room(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Each address that is derived by offset must exist in its network, and be unique."""
     offsets = profile["network"]["offsets"]
-    dhcp = profile["addressing"] == "dhcp"
-    first = offsets["dhcp_nodes" if dhcp else "static_nodes"]
-    count = len(node_names(profile))
-    last = max(first + count - 1, *(offsets[name] for name in ("gateway", "ingress", "api")))
+    ways = [build.addressing_of(profile, name, role) for name, role, __ in node_names(profile)]
+    dhcp, count = "dhcp" in ways, len(ways)
+    firsts = {way: offsets["dhcp_nodes" if way == "dhcp" else "static_nodes"] for way in ways}
+    nodes = [firsts[way] + index for index, way in enumerate(ways)]
+    last = max(*nodes, *(offsets[name] for name in ("gateway", "ingress", "api")))
     if dhcp:
         last = max(last, offsets["dhcp_end"])
+        fixed = [node for node, way in zip(nodes, ways, strict=True) if way == "static"]
+        if any(offsets["dhcp_start"] <= node <= offsets["dhcp_end"] or nodes.count(node) > 1 for node in fixed):
+            remedy = f"must be greater than dhcp_end, {offsets['dhcp_end']}, and than all nodes with DHCP"
+            yield ("network", "offsets", "static_nodes"), offsets["static_nodes"], remedy
     for path, _family, network in _lan(profile):
         # The last address of an IPv4 network is its broadcast address.
         top = network.num_addresses - (2 if network.version == 4 else 1)
@@ -127,8 +132,8 @@ def check_room(profile: Profile, _cluster: str) -> Iterator[Finding]:
         for other in names[:index]:
             if value == offsets[other]:
                 yield path, value, f"is already the offset of {other}"
-        if first <= value < first + count:
-            yield path, value, f"is the address of a node: nodes have the offsets {first} to {first + count - 1}"
+        if value in nodes:
+            yield path, value, f"is the address of a node: nodes have the offsets {min(nodes)} to {max(nodes)}"
         if dhcp and offsets["dhcp_start"] <= value <= offsets["dhcp_end"]:
             yield (
                 path,

@@ -45,10 +45,10 @@ def _routed(profile: Profile) -> bool:
     return leaves(profile) and profile["network"]["connection"] != "proxied"
 
 
-def machine_network(profile: Profile, cluster: str, domain: str) -> Network:
+def machine_network(profile: Profile, cluster: str, domain: str, *, dhcp: bool) -> Network:
+    """Return the machine network. dhcp: whether a node gets its addresses so."""
     settings = profile["network"]
     bridge = settings["bridge"] or f"{cluster}bm"
-    dhcp = profile["addressing"] == "dhcp"
     return {
         "name": bridge,
         "bridge": bridge,
@@ -63,7 +63,7 @@ def machine_network(profile: Profile, cluster: str, domain: str) -> Network:
     }
 
 
-def extra_network(extra: Mapping[str, Any], profile: Profile, cluster: str) -> Network:
+def extra_network(extra: Mapping[str, Any], profile: Profile, cluster: str, *, dhcp: bool) -> Network:
     settings = {**profile["network"], **extra}
     return {
         "name": extra["name"],
@@ -73,11 +73,7 @@ def extra_network(extra: Mapping[str, Any], profile: Profile, cluster: str) -> N
         "mtu": settings["mtu"],
         "nat": bool(extra.get("nat")),
         "domain": None,
-        "subnets": [
-            _subnet(extra[family], family, settings, profile["addressing"] == "dhcp")
-            for family in ("ipv4", "ipv6")
-            if extra.get(family)
-        ],
+        "subnets": [_subnet(extra[family], family, settings, dhcp) for family in ("ipv4", "ipv6") if extra.get(family)],
         "dns": {"hosts": [], "wildcards": []},
         "reservations": [],
     }
@@ -86,7 +82,7 @@ def extra_network(extra: Mapping[str, Any], profile: Profile, cluster: str) -> N
 def segment(name: str, profile: Profile, cluster: str, machine: Network) -> Network:
     """Return the segment `name`, which is like the `machine` network but for its bridge and its addresses."""
     own, settings = profile["segments"][name], profile["network"]
-    dhcp = profile["addressing"] == "dhcp"
+    dhcp = any(subnet["dhcp"] for subnet in machine["subnets"])
     return {
         **machine,
         "name": name,
@@ -115,9 +111,10 @@ def _route(given: RouteOptions, network: Network) -> Route:
     return {"destination": str(destination), "next_hop": str(ipaddress.ip_address(given.get("next_hop") or gateway))}
 
 
-def addresses_of(network: Network, profile: Profile, index: int) -> list[Address]:
+def addresses_of(network: Network, profile: Profile, index: int, *, dhcp: bool) -> list[Address]:
+    """Return the addresses of the node at `index`. dhcp: whether it gets them so."""
     offsets = profile["network"]["offsets"]
-    first = offsets["dhcp_nodes" if profile["addressing"] == "dhcp" else "static_nodes"]
+    first = offsets["dhcp_nodes" if dhcp else "static_nodes"]
     return [
         {
             "family": subnet["family"],
@@ -162,7 +159,8 @@ def fill_dns(networks: Sequence[Network], nodes: list[Node], vips: Vips, domain:
             network["dns"] = deepcopy(machine["dns"])
 
 
-def reservations(network: Network, nodes: list[Node]) -> list[Reservation]:
+def reservations(network: Network, nodes: list[Node], addressing: str) -> list[Reservation]:
+    """Return the leases of the nodes with DHCP. addressing: of nodes without one of their own."""
     if not any(subnet["dhcp"] for subnet in network["subnets"]):
         return []
     return [
@@ -173,7 +171,29 @@ def reservations(network: Network, nodes: list[Node]) -> list[Reservation]:
             "name": node["name"],
         }
         for node in nodes
+        if (node.get("addressing") or addressing) == "dhcp"
         for nic in interfaces(node)
         if nic["network"] == network["name"]
         for address in nic["addresses"]
+    ]
+
+
+def outside_balancer(profile: Profile) -> bool:
+    """Return whether users bring a load balancer for API and ingress (install-config `platform.baremetal.loadBalancer.type`)."""
+    section: Any = profile["installer"]["install_config"]
+    for key in ("platform", "baremetal", "loadBalancer"):
+        section = section.get(key) if isinstance(section, Mapping) else None
+    return isinstance(section, Mapping) and section.get("type") == "UserManaged"
+
+
+def machine_networks(profile: Profile, networks: list[Network]) -> list[Network]:
+    """Return the networks whose ranges are machine networks: all segments with an outside load balancer, else the first only.
+
+    The assisted service takes more than one range of a family for a cluster with an outside load balancer only ("Single-stack
+    cluster cannot contain multiple Machine Networks"); on platforms none and external it asks no worker for an address in one.
+    """
+    return [
+        network
+        for network in networks
+        if (network["purpose"] == "segment" and outside_balancer(profile)) or network is networks[0]
     ]

@@ -111,6 +111,7 @@ MACHINE: dict[str, Any] = {
     "root_device_hints": {},
     "disk_bus": "scsi",
     "extra_disks": [],
+    "addressing": None,
     "segment": None,
 }
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from ..releases import LATEST, RELEASES
 from ..vocabulary import WITH_VIPS
-from .build import machine, node_names, outside_balancer, platform_of
+from .build import machine, node_names, platform_of
 from .links import carried, switched
+from .networks import outside_balancer
 from .options import Profile
 from .presets import FAMILIES, ROLES
 from .problems import Finding, Path
