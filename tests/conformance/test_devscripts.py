@@ -89,7 +89,7 @@ def normal_install(config: dict[str, Any], plan: Plan) -> dict[str, Any]:
         del platform[name]
     for host in platform.get("hosts", ()):
         host.pop("role", None)
-        _, __, host["bmc"]["address"] = host["bmc"]["address"].partition("+")
+        __, __, host["bmc"]["address"] = host["bmc"]["address"].partition("+")
         normal_network(host, plan)
     config["metadata"].pop("namespace", None)
     if config.get("fips") is False:

@@ -36,4 +36,4 @@ def test_threads_import_parts_of_one_library(tmp_path: Path, monkeypatch: pytest
 
 def test_a_missing_library_is_named() -> None:
     with pytest.raises(MissingLibrary, match="pip install Nothing"):
-        _ = optional("agentlab_nothing", "Nothing").value
+        __ = optional("agentlab_nothing", "Nothing").value

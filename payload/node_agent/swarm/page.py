@@ -236,16 +236,13 @@ def page(report: dict[str, Any]) -> str:
     ends += [f"{count} hosts gave up: {reason}" for reason, count in report["gave_up"].items()]
     ends += ["stopped early"] * report["stopped"] + [f"could not be removed: {name}" for name in report["left"]]
     well = len(ends) == 1 and not report["errors"]
+    programs = report.get("kinds", {}).get("program")
     bad = problems(report)
     facts = [
         ("Verdict", "; ".join(bad) or "passed", "bad" if bad else ""),
         ("Against", f"{settings['url']}{machines}", ""),
         ("What", f"{used['peak_agents']:,} hosts at a time, clusters: {report['clusters']:,} ({shapes})", ""),
-        *(
-            [("Agent program", f"{settings['agent']} runs {count:,} of the hosts", "")]
-            if (count := report.get("kinds", {}).get("program"))
-            else []
-        ),
+        *([("Agent program", f"{settings['agent']} runs {programs:,} of the hosts", "")] if programs else []),
         ("When", f"{began:%Y-%m-%d %H:%M:%S} UTC, for {report['seconds']:,} s", ""),
         ("Result", "; ".join(ends), "" if len(ends) == 1 else "bad"),
         ("Errors", f"{sum(report['errors'].values()):,}" + f"; {report['lost_on_purpose']:,} requests lost on purpose" * bool(report["lost_on_purpose"]),

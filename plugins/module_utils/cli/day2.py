@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TypeAlias
 
 from ..errors import LabError
 from ..plan import phases, profile, rundir
 from ..state import load
 from .places import PROFILES, program
 
-Variables = dict[str, str | bool | dict[str, str] | list[str]]
+Variables: TypeAlias = "dict[str, str | bool | dict[str, str] | list[str]]"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from pathlib import Path
 
 from .._deps import MissingLibrary
+from ..addresses import MAC
 from ..cluster import node_image, node_task
 from ..errors import AgentlabError, ClusterError
 from ..files import explain
@@ -22,7 +22,6 @@ from ..vocabulary import Exit
 from .create import ASSETS
 from .monitor_add_nodes import follow
 
-_MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
 # Flags of `oc adm node-image create` that describe one host, in place of nodes-config.yaml.
 _OF_HOST = ("root_device_hint", "ssh_key_path", "name", "network_config_path", "cpu_architecture")
 
@@ -130,7 +129,7 @@ def _create(args: argparse.Namespace, log: Log) -> int:
 
 def _write_single(args: argparse.Namespace, path: Path) -> None:
     """Write nodes-config.yaml for the node of the flags; one that is there and differs is the user's."""
-    if not _MAC.fullmatch(args.mac_address):
+    if not MAC.fullmatch(args.mac_address):
         raise InstallerError(f"--mac-address {args.mac_address}: must be a MAC address such as 52:54:00:aa:bb:01")
     host: dict[str, object] = {"interfaces": [{"name": "eth0", "macAddress": args.mac_address}]}
     if args.name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..vocabulary import Port
 from .api import MERGE, TABLE, Object, conditions, equal, expect, until
 from .model import Lab, case
 
@@ -208,7 +209,7 @@ def names_agree(lab: Lab) -> None:
     domain = lab.admin.get(f"{CONFIG}/dnses/cluster")["spec"]["baseDomain"]
     equal(lab.admin.get(f"{CONFIG}/ingresses/cluster")["spec"]["domain"], f"apps.{domain}", "domain of Ingress")
     url = lab.admin.get(f"{CONFIG}/infrastructures/cluster")["status"]["apiServerURL"]
-    equal(url, f"https://api.{domain}:6443", "URL")
+    equal(url, f"https://api.{domain}:{Port.API}", "URL")
 
 
 @case

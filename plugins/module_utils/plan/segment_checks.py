@@ -30,8 +30,7 @@ def check_segments(profile: Profile, _cluster: str) -> Iterator[Finding]:
                     f"is missing: `stack: {profile['stack']}` requires a network such as `{family}: "
                     f"{'192.168.112.0/24' if family == 'ipv4' else 'fd2e:6f44:5dd8:c957::/120'}`",
                 )
-    first = next(iter(profile["segments"]))
-    path: Path = ("segments", first)
+    path: Path = ("segments", min(profile["segments"]))
     if (kind := profile["hypervisor"]["kind"]) != "sandbox":
         yield path, None, f"requires `hypervisor: {{kind: sandbox}}`, which routes between segments, not {kind}"
     if carried(profile)[0].parent in switched(profile):
@@ -54,7 +53,7 @@ def _platform(profile: Profile, path: Path) -> Iterator[Finding]:
         return
     release = RELEASES[profile["release"]["profile"] or LATEST.name]
     if not release.load_balancer:
-        first = next(name for name, one in RELEASES.items() if one.load_balancer)
+        first, *__ = (name for name, one in RELEASES.items() if one.load_balancer)
         yield path, None, f"requires a release from {first} on, not {release.name}, which ignores `loadBalancer`"
     if len(FAMILIES[profile["stack"]]) > 1:
         yield (

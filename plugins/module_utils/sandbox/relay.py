@@ -57,7 +57,7 @@ def main(argv: list[str]) -> None:
         else:
             line.unset(rest[0])
     except (LineError, OSError) as error:
-        sys.exit(f"{argv[2] if len(argv) > 2 else 'relay'}: {error}")
+        raise SystemExit(f"{argv[2] if len(argv) > 2 else 'relay'}: {error}") from None
 
 
 class Line:

@@ -15,41 +15,39 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.drift.facts import Ch
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
 
 ACTIONS = """
-	var stepActionMap = map[models.StepType]*Action{
-		models.StepTypeInventory:         {&inventory{args: args}},
-		models.StepTypeConnectivityCheck: {&connectivityCheck{args: args}},
+\tvar stepActionMap = map[models.StepType]*Action{
+\t\tmodels.StepTypeInventory:         {&inventory{args: args}},
+\t\tmodels.StepTypeConnectivityCheck: {&connectivityCheck{args: args}},
 """
-FLAGS = (
-    '	flag.StringVar(&ret.TargetURL, "url", "", "The target")\n	h := flag.Bool("help", false, "Help message")\n'
-)
+FLAGS = '\tflag.StringVar(&ret.TargetURL, "url", "", "The target")\n\th := flag.Bool("help", false, "Help message")\n'
 MACHINE = """
 func NewHostStateMachine() {
-	sm.AddTransitionRule(stateswitch.TransitionRule{
-		TransitionType: TransitionTypeRefresh,
-		SourceStates: []stateswitch.State{
-			stateswitch.State(models.HostStatusKnown),
-			stateswitch.State(models.HostStatusPreparingForInstallation),
-			"",
-		},
-		Condition: stateswitch.And(If(IsConnected),
-			sufficient),
-		DestinationState: stateswitch.State(models.HostStatusKnown),
-	})
+\tsm.AddTransitionRule(stateswitch.TransitionRule{
+\t\tTransitionType: TransitionTypeRefresh,
+\t\tSourceStates: []stateswitch.State{
+\t\t\tstateswitch.State(models.HostStatusKnown),
+\t\t\tstateswitch.State(models.HostStatusPreparingForInstallation),
+\t\t\t"",
+\t\t},
+\t\tCondition: stateswitch.And(If(IsConnected),
+\t\t\tsufficient),
+\t\tDestinationState: stateswitch.State(models.HostStatusKnown),
+\t})
 
-	for _, state := range []stateswitch.State{} {
-		sm.AddTransitionRule(stateswitch.TransitionRule{
-			SourceStates:     []stateswitch.State{state},
-			DestinationState: state,
-		})
-	}
+\tfor _, state := range []stateswitch.State{} {
+\t\tsm.AddTransitionRule(stateswitch.TransitionRule{
+\t\t\tSourceStates:     []stateswitch.State{state},
+\t\t\tDestinationState: state,
+\t\t})
+\t}
 
-	var installing = []stateswitch.State{
-		stateswitch.State(models.HostStatusInstalling),
-	}
-	sm.AddTransitionRule(stateswitch.TransitionRule{
-		SourceStates:     installing,
-		DestinationState: stateswitch.State(models.HostStatusError),
-	})
+\tvar installing = []stateswitch.State{
+\t\tstateswitch.State(models.HostStatusInstalling),
+\t}
+\tsm.AddTransitionRule(stateswitch.TransitionRule{
+\t\tSourceStates:     installing,
+\t\tDestinationState: stateswitch.State(models.HostStatusError),
+\t})
 }
 """
 SWAGGER = """

@@ -379,7 +379,7 @@ def test_the_lines_after_a_success_can_be_run_as_they_are_printed():
     names = {"domain": "my-lab.test", "name": "my-lab"}
     plan = PLAN | {
         "cluster": names,
-        "networks": [{"bridge": "br", "name": "net"}],
+        "networks": [{"bridge": "br", "name": "net", "purpose": "machine"}],
         "services": {"address": "192.0.2.1"},
         "endpoints": {"console": {"url": "https://console.my-lab.test"}},
     }
