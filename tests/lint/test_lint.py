@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -116,7 +117,18 @@ def test_archive_has_nothing_but_the_sources(tree: Path, tmp_path: Path) -> None
 
 
 def test_release_can_be_made(tree: Path, tmp_path: Path) -> None:
-    """Of the fragments, for the version in galaxy.yml; its notes are part of the archive."""
+    """The next one, of fragments, for the version in galaxy.yml; its notes are part of the archive, after those of earlier ones."""
+    galaxy = (tree / "galaxy.yml").read_text(encoding="utf-8")
+    (version,) = re.findall(r"^version: (\S+)$", galaxy, re.MULTILINE)
+    assert f"\n  {version}:\n" in (tree / "changelogs/changelog.yaml").read_text(encoding="utf-8")
+    major, minor, __ = version.split(".")
+    following = f"{major}.{int(minor) + 1}.0"
+    (tree / "galaxy.yml").write_text(
+        galaxy.replace(f"\nversion: {version}\n", f"\nversion: {following}\n"), encoding="utf-8"
+    )
+    (tree / "changelogs/fragments/one.yml").write_text(
+        "bugfixes:\n  - A fragment of the next release.\n", encoding="utf-8"
+    )
     run(["antsibull-changelog", "release", "--date", "2000-01-01"], tree)
     run(["antsibull-changelog", "lint-changelog-yaml", "changelogs/changelog.yaml"], tree)
     assert not list((tree / "changelogs/fragments").glob("*.yml"))
@@ -124,7 +136,9 @@ def test_release_can_be_made(tree: Path, tmp_path: Path) -> None:
     (archive,) = tmp_path.glob("agentlab-ocp-*.tar.gz")
     with tarfile.open(archive) as tar:
         notes = tar.extractfile("CHANGELOG.rst")
-        assert notes and f"v{archive.name.split('-')[2].removesuffix('.tar.gz')}" in notes.read().decode()
+        assert notes
+        text = notes.read().decode()
+    assert text.index(f"v{following}\n") < text.index("A fragment of the next release.") < text.index(f"v{version}\n")
 
 
 @pytest.mark.parametrize("name", PLANTED)
