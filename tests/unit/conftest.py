@@ -28,7 +28,7 @@ def _reference() -> float:
 
 
 def slowness() -> float:
-    """How many times longer this machine takes at this moment than a usual one; at least 1."""
+    """Return how many times slower this machine is now than a usual one; at least 1."""
     return max(1.0, min(_reference() for __ in range(5)) / USUAL)
 
 

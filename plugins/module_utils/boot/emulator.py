@@ -56,7 +56,7 @@ class BootOrderStays:
         self._logger.info("boot device of %s stays as defined, %s was asked for", identity, boot_source)
 
     def get_boot_device(self, identity: str) -> str:
-        """Say what was accepted: clients look whether it was.
+        """Return what was accepted: clients look whether it was.
 
         `Cd` while a medium is inserted, else `Hdd`.
         """

@@ -125,7 +125,7 @@ def test_a_wrong_hint_is_a_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("master: {root_device_hints: {wwn_with_extension: '0x5000c50015ea71ac'}}",
          "master.root_device_hints.wwn_with_extension is '0x5000c50015ea71ac': WWN extensions are not supported in root device hints"),
@@ -156,10 +156,10 @@ def test_a_wrong_hint_is_a_fault(tmp_path: Path) -> None:
         ("faults: [{kind: wrong_root_device, node: master-1}]", "did you mean master-0?"),
     ],
 )  # fmt: skip
-def test_what_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ProfileError) as report:
         planned(tmp_path, text)
-    assert told in str(report.value)
+    assert message in str(report.value)
     assert len(report.value.problems) == 1
 
 
@@ -175,7 +175,7 @@ def test_media_are_ejected_at_a_stage_or_after(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("boot: {eject: after, mode: pxe}", "boot.eject is 'after': requires a medium, which the boot mode pxe has not: must be never"),
         ("boot: {eject: on_rebooting, mode: manual}", "requires a medium, which the boot mode manual has not"),
@@ -190,15 +190,15 @@ def test_media_are_ejected_at_a_stage_or_after(tmp_path: Path) -> None:
         ("faults: [{kind: slow_media, node: master-0, bytes_per_second: 1}]", "must be from 1024 to 1000000000"),
     ],
 )  # fmt: skip
-def test_what_is_refused_of_media(tmp_path: Path, text: str, told: str) -> None:
+def test_what_is_refused_of_media(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ProfileError) as report:
         planned(tmp_path, text)
-    assert told in str(report.value)
+    assert message in str(report.value)
     assert len(report.value.problems) == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (
             "master: {secure_boot: true, firmware: bios}",
@@ -211,10 +211,10 @@ def test_what_is_refused_of_media(tmp_path: Path, text: str, told: str) -> None:
         ("nodes: {master-0: {secure_boot: true, firmware: bios}}", "nodes.master-0.secure_boot is True"),
     ],
 )
-def test_what_is_refused_of_firmware(tmp_path: Path, text: str, told: str) -> None:
+def test_what_is_refused_of_firmware(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ProfileError) as report:
         planned(tmp_path, text)
-    assert told in str(report.value)
+    assert message in str(report.value)
     assert len(report.value.problems) == 1
 
 
