@@ -22,6 +22,14 @@ from tests.canaries import Canaries
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())
+# What a job has after its stages: its field, and the names in JUnit.
+AFTER = {
+    "day2": ["add_nodes", "validate-day2", "again-add_nodes"],
+    "again": ["again"],
+    "verbs": ["verbs"],
+    "fencing": ["fencing"],
+    "gather": ["gather"],
+}
 JOBS = os.environ["AGENTLAB_E2E"].split() if "AGENTLAB_E2E" in os.environ else TABLE["every_change"]
 CLUSTER = "e2e"
 # Packets that the host's rules counted and leases that run out do not matter.
@@ -107,7 +115,7 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
         suites = list(JUnitXml.fromfile(str(artifacts / job / "junit.xml")))
         cases = list(suites[0])
         stages = settings["stages"]
-        more = [name for name in ("again", "verbs", "gather") if settings[name]]
+        more = [name for field, names in AFTER.items() if settings[field] for name in names]
         ran = stages[: stages.index("wait") + 1] if settings["expect"] else [*stages, *more]
         assert [case.name for case in cases] == [*ran, "destroy"]
         assert all(case.is_passed for suite in suites for case in suite)
