@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import yaml
@@ -23,7 +24,7 @@ from tests.canaries import Canaries
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())
 # What a job has after its stages: its field, and the names in JUnit.
-AFTER = {
+AFTER: dict[Literal["day2", "again", "verbs", "fencing", "gather"], list[str]] = {
     "day2": ["add_nodes", "validate-day2", "again-add_nodes"],
     "again": ["again"],
     "verbs": ["verbs"],
