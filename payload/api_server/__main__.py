@@ -53,9 +53,7 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
             loop.call_later(delay, done.set)
 
         engine.on_bootstrap_reboot = ended
-    # Documents are long-lived: garbage collection over them would delay requests by tens of milliseconds.
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
+    collect_rarely()
     logging.getLogger("aiohttp.server").addFilter(_brief)
     service = Service(engine)
     service.connections.most = limits.most_connections()
@@ -82,6 +80,15 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
         await runner.server.shutdown(limits.STOP_SECONDS)
         await runner.cleanup()
     return 0
+
+
+def collect_rarely() -> None:
+    """Keep what exists now out of Python's garbage collection, and collect the rest less often.
+
+    Documents are long-lived: going through them would delay requests by tens of milliseconds each time.
+    """
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
 
 
 #: aiohttp's messages when a client does not use HTTP or stops within a body; the service's own errors have their own logger.

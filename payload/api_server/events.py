@@ -99,17 +99,19 @@ class Filter:
             and (not self.severities or key.severity in self.severities)
         )
 
-    def index(self) -> tuple[str, list[Any]]:
-        """Return the part of the WHERE clause that an index serves, and its values; `1` if none does.
+    def index(self) -> tuple[str, str, list[str]]:
+        """Return the table for FROM with the index that serves the filter, its part of the WHERE clause, and its value.
 
-        Windows of a query are measured with it: fewer rows are read than with the number alone.
+        `1` and no value if no index serves. Windows of a query are measured with it: fewer rows are read than with the
+        number alone. The index is named, because the rows of a window are few in this one only: SQLite might choose
+        another, and read all events of no host for the few of one cluster.
         """
-        for name in ("cluster_id", "infra_env_id"):
-            if value := getattr(self, name):
-                return f"{name} = ?", [value]
-        if len(self.hosts) == 1 and not (self.cluster_level or self.deleted_hosts):
-            return "host_id = ?", [self.hosts[0]]
-        return "1", []
+        column = "cluster_id" if self.cluster_id else "infra_env_id" if self.infra_env_id else ""
+        if not column and len(self.hosts) == 1 and not (self.cluster_level or self.deleted_hosts):
+            return "event INDEXED BY event_host", "host_id = ?", [self.hosts[0]]
+        if not column:
+            return "event NOT INDEXED", "1", []
+        return f"event INDEXED BY event_{column.removesuffix('_id')}", f"{column} = ?", [getattr(self, column)]
 
     def where(self, deleted: str) -> tuple[str, list[Any]]:
         """Return the whole WHERE clause, and the values of its question marks.
@@ -287,12 +289,12 @@ class Events:
                 if at % COUNTS == COUNTS - 1:
                     await asyncio.sleep(0)
             return found
-        where, values = self._where(wanted)
+        table, where, values = self._query(wanted)
         async for low, high in self._windows(wanted, False):
             found.update(
                 dict(
                     self.db.execute(
-                        f"SELECT severity, count(*) FROM event WHERE {where} AND seq BETWEEN ? AND ? GROUP BY severity",
+                        f"SELECT severity, count(*) FROM {table} WHERE {where} AND seq BETWEEN ? AND ? GROUP BY severity",
                         [*values, low, high],
                     )
                 )
@@ -307,20 +309,20 @@ class Events:
         Yields lists of at most WINDOW results, never an empty one, with a pause after each window; `offset` counts
         filtered events. Events that are added after the start are not included. `shape` is `as_document` or `as_text`.
         """
-        where, values = self._where(wanted)
+        table, where, values = self._query(wanted)
         order = "DESC" if descending else "ASC"
         async for low, high in self._windows(wanted, descending):
             if limit == 0:
                 return
             if offset:
                 (count,) = self.db.execute(
-                    f"SELECT count(*) FROM event WHERE {where} AND seq BETWEEN ? AND ?", [*values, low, high]
+                    f"SELECT count(*) FROM {table} WHERE {where} AND seq BETWEEN ? AND ?", [*values, low, high]
                 ).fetchone()
                 if count <= offset:
                     offset -= count
                     continue
             cursor = self.db.execute(
-                f"SELECT {', '.join(SHOWN)} FROM event WHERE {where} AND seq BETWEEN ? AND ? ORDER BY seq {order} LIMIT ? OFFSET ?",
+                f"SELECT {', '.join(SHOWN)} FROM {table} WHERE {where} AND seq BETWEEN ? AND ? ORDER BY seq {order} LIMIT ? OFFSET ?",
                 [*values, low, high, limit, offset],
             )
             rows = [shape(row) for row in cursor]
@@ -328,19 +330,20 @@ class Events:
             if rows:
                 yield rows
 
-    def _where(self, wanted: Filter) -> tuple[str, list[Any]]:
+    def _query(self, wanted: Filter) -> tuple[str, str, list[Any]]:
+        """Return what FROM and WHERE of a query say, and the values of its question marks."""
         where, values = wanted.where(self._deleted_host())
-        return f"{where} AND {self._present()}", values
+        return wanted.index()[0], f"{where} AND {self._present()}", values
 
     async def _windows(self, wanted: Filter, descending: bool) -> AsyncIterator[tuple[int, int]]:
         """Yield the first and last number of windows of at most WINDOW events, up to the current end, with a pause between them."""
-        index, values = wanted.index()
+        table, index, values = wanted.index()
         (end,) = self.db.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
         low, high = 1, end
         order = "DESC" if descending else "ASC"
         while low <= high:
             found = self.db.execute(
-                f"SELECT seq FROM event WHERE {index} AND seq BETWEEN ? AND ? ORDER BY seq {order} LIMIT 1 OFFSET ?",
+                f"SELECT seq FROM {table} WHERE {index} AND seq BETWEEN ? AND ? ORDER BY seq {order} LIMIT 1 OFFSET ?",
                 [*values, low, high, WINDOW - 1],
             ).fetchone()
             edge = found[0] if found else low if descending else high

@@ -6,6 +6,7 @@ What a slice of the loop costs is counted in instructions of SQLite's virtual ma
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import json
 import random
@@ -191,6 +192,22 @@ async def test_no_question_holds_the_loop(tmp_path: Path) -> None:
     assert store.db.execute("SELECT count(*) FROM event").fetchone()[0] == len(
         [event for event in made if event["cluster_id"] != CLUSTERS[0]]
     )
+    assert slices.end() < MOST
+    store.close()
+
+
+@pytest.mark.parametrize("more", [{"cluster_level": True}, {"infra_env_id": CLUSTERS[2]}, {"hosts": (HOSTS[0],)}])
+async def test_a_window_is_read_by_the_index_that_measured_it(tmp_path: Path, more: dict[str, Any]) -> None:
+    """Few events of a cluster, among many that the other fields of the filter select."""
+    store = Store(tmp_path / "x.db")
+    for number in range(30_000):
+        store.event({**make(number), "cluster_id": CLUSTERS[number % 100 != 0], "host_id": more.get("hosts", [None])[0],
+                     "infra_env_id": CLUSTERS[2]})  # fmt: skip
+    store.commit()
+    slices = Slices(store)
+    wanted = Filter(cluster_id=CLUSTERS[0], **more)
+    assert len(await ask(store, wanted)) == 300
+    assert sum((await store.count_events(dataclasses.replace(wanted, message="message"))).values()) == 300
     assert slices.end() < MOST
     store.close()
 
