@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
@@ -22,7 +21,7 @@ from typing import Any
 
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
-from ansible_collections.agentlab.ocp.plugins.module_utils.ci.records import Record
+from ansible_collections.agentlab.ocp.plugins.module_utils.ci.records import Record, load
 
 ROOT = Path(__file__).resolve().parents[1]
 JOBS = ROOT / "ci/jobs.yml"
@@ -39,27 +38,6 @@ an installation to the end, or a fault that ended with the expected first cause.
 | job | profile | passed | commit | time | host | |
 |---|---|---|---|---|---|---|
 """
-
-
-def load(path: Path = RESULTS) -> list[Record]:
-    """All records, oldest first. ValueError names the line that is not one.
-
-    path: need not exist. A record must have all fields of `Record`, and a date in ISO 8601.
-    """
-    records: list[Record] = []
-    if not path.exists():
-        return records
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        try:
-            record: Record = json.loads(line)
-            datetime.datetime.fromisoformat(record["date"])
-            missing = Record.__required_keys__ - record.keys()
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path.name}:{number}: is not a record: {error}") from error
-        if missing:
-            raise ValueError(f"{path.name}:{number}: lacks {', '.join(sorted(missing))}")
-        records.append(record)
-    return sorted(records, key=lambda record: record["date"])
 
 
 def last_passed(records: Iterable[Record]) -> dict[str, Record]:
@@ -117,7 +95,7 @@ def matrix(records: Iterable[Record], table: Mapping[str, object], now: datetime
 
 def write_matrix() -> None:
     """Write docs/support.md."""
-    MATRIX.write_text(matrix(load(), job_table(), datetime.datetime.now(datetime.UTC)))
+    MATRIX.write_text(matrix(load(RESULTS), job_table(), datetime.datetime.now(datetime.UTC)))
 
 
 def job_table() -> dict[str, Any]:
@@ -153,7 +131,7 @@ def main(argv: list[str]) -> int:
     commands.add_parser("matrix", help="write docs/support.md")
     args = parser.parse_args(argv)
     if args.command == "next":
-        print(*next_jobs(load(), job_table(), leave=left_out(), most=args.jobs, minutes=args.minutes))
+        print(*next_jobs(load(RESULTS), job_table(), leave=left_out(), most=args.jobs, minutes=args.minutes))
     else:
         write_matrix()
     return 0

@@ -28,6 +28,7 @@ LAYERS = (
         "signals",
         "version",
         "vocabulary",
+        "webpage",
     ),
     ("_yaml", "redact", "watch"),
     ("documents",),

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, cast
+
+from ..documents import load_json, read_file
+from ..state import write_atomic
 
 # Changes of these do not make a tree dirty.
 _RECORDS = (":!ci/results.jsonl", ":!ci/kills.jsonl", ":!docs/support.md")
@@ -27,6 +32,11 @@ class Record(TypedDict):
     host: str
 
 
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "job": str, "profile": (str, type(None)), "commit": str, "date": str, "seconds": (int, float), "result": str, "stages": dict, "host": str,
+}  # fmt: skip
+
+
 def append(record: Record, path: Path) -> None:
     """Add a line.
 
@@ -34,6 +44,52 @@ def append(record: Record, path: Path) -> None:
     """
     with path.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(record) + "\n")
+
+
+def load(path: Path) -> list[Record]:
+    """Return all records, oldest first. ValueError names the line that is not one.
+
+    path: need not exist. A record must have all fields of `Record`, and a date in ISO 8601. Raises `OSError`.
+    """
+    if not path.exists():
+        return []
+    found: list[Record] = []
+    for number, line in enumerate(read_file(path).splitlines(), 1):
+        where = f"{path.name}:{number}"
+        given = load_json(line, name=where)
+        if not isinstance(given, dict):
+            raise ValueError(f"{where}: is not a record: it must be a JSON object")
+        if missing := Record.__required_keys__ - given.keys():
+            raise ValueError(f"{where}: lacks {', '.join(sorted(missing))}")
+        for name, kinds in _KINDS.items():
+            if not isinstance(given[name], kinds) or isinstance(given[name], bool):
+                raise ValueError(f"{where}: is not a record: {name} is {given[name]!r}")
+        try:
+            aware = datetime.fromisoformat(given["date"]).tzinfo is not None
+        except ValueError:
+            aware = False
+        if not aware:
+            raise ValueError(f"{where}: is not a record: date is {given['date']!r}, not ISO 8601 with a time zone")
+        found.append(cast(Record, given))
+    return sorted(found, key=_date)
+
+
+def merged(histories: Iterable[Iterable[Record]]) -> list[Record]:
+    """Return the records of several files as one history, oldest first; a run that is in more than one of them is there once.
+
+    histories: as `load` returns them. Two runs of a job may begin in the same second, so all fields are compared.
+    """
+    runs = {tuple(str(one.get(name)) for name in Record.__annotations__): one for each in histories for one in each}
+    return sorted(runs.values(), key=_date)
+
+
+def write(records: Iterable[Record], path: Path) -> None:
+    """Write a whole history, which replaces the file at once. Raises `OSError`."""
+    write_atomic(path, "".join(f"{json.dumps(record)}\n" for record in records))
+
+
+def _date(record: Record) -> datetime:
+    return datetime.fromisoformat(record["date"])
 
 
 def commit(root: Path) -> str:

@@ -58,6 +58,7 @@ LAB: dict[str, Verb] = {
     "kubeconfig": Verb("print a kubeconfig that works on this host, or merge it into the user's", "api", "kubeconfig"),
     "forward": Verb("make the API, the console and the service's page reachable on 127.0.0.1", "forward"),
     "ci": Verb("run a job as a step of OpenShift CI: ci run JOB or PROFILE, ci gather", "ci"),
+    "matrix": Verb("run many jobs, as many at once as fit on this host: matrix run, matrix history", "matrix"),
     "conformance": Verb(
         "check what clients of an installation rely on: watch, patch, RBAC, leases, ...", "conformance"
     ),

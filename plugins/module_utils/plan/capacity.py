@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from .build import machine, node_names, state_directory
 from .options import Profile
@@ -41,29 +41,59 @@ def measure(directory: Path) -> Facts:
     }
 
 
+class Needs(NamedTuple):
+    """What the machines of one cluster take of a hypervisor: memory in MiB, virtual CPUs, disk in GiB."""
+
+    memory_mib: int
+    vcpus: int
+    disk_gib: int
+
+
+def needs(nodes: Sequence[Mapping[str, Any]], payload: str) -> Needs:
+    """Return what `nodes` take; each has `memory_mib` and `vcpus`.
+
+    payload: installed on them, `lab` or `ocp`. Memory includes what QEMU itself takes. Disks are sparse, so only what an
+    installation writes to them counts, and the payload.
+    """
+    capacity = CAPACITY[payload]
+    return Needs(
+        sum(node["memory_mib"] for node in nodes) + len(nodes) * capacity["vm_overhead_mib"],
+        sum(node["vcpus"] for node in nodes),
+        capacity["shared_gib"] + len(nodes) * capacity["node_gib"],
+    )
+
+
+def needs_of(profile: Profile) -> Needs:
+    """Return what the machines of a complete profile take, those of its faults and of day 2 included."""
+    nodes = [machine(profile, name, role) for name, role, __ in node_names(profile)]
+    return needs(nodes, profile["release"]["payload"])
+
+
 def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, facts: Facts) -> list[Finding]:
     """Return which resources a hypervisor lacks for `nodes`; empty if none.
 
-    nodes: each with `memory_mib` and `vcpus`; payload: installed on them; directory: of their disks.
-    Memory is not overcommitted; processors are, `OVERCOMMIT` to one; disks are sparse, so only what an installation
-    writes to them counts.
+    nodes, payload: as for `needs`; directory: of their disks, for the message. Memory is not overcommitted; processors
+    are, `OVERCOMMIT` to one.
     """
-    capacity = CAPACITY[payload]
-    memory = sum(node["memory_mib"] for node in nodes) + len(nodes) * capacity["vm_overhead_mib"]
-    cpus = sum(node["vcpus"] for node in nodes)
-    disk = capacity["shared_gib"] + len(nodes) * capacity["node_gib"]
-    needs = (
-        ("memory_mib", memory, facts["memory_mib"], "MiB of memory", "available"),
-        ("vcpus", cpus, facts["cpus"] * OVERCOMMIT, "virtual CPUs", f"available with {facts['cpus']} processors"),
-        ("disks", disk, facts["disk_free_gib"], "GiB of disk", f"free in {directory}"),
+    wanted, count = needs(nodes, payload), len(nodes)
+    compared = (
+        ("memory_mib", wanted.memory_mib, facts["memory_mib"], "MiB of memory", "available"),
+        (
+            "vcpus",
+            wanted.vcpus,
+            facts["cpus"] * OVERCOMMIT,
+            "virtual CPUs",
+            f"available with {facts['cpus']} processors",
+        ),
+        ("disks", wanted.disk_gib, facts["disk_free_gib"], "GiB of disk", f"free in {directory}"),
     )
     return [
         (
             ("nodes", "*", field),
             None,
-            f"{need} {what} are required for {len(nodes)} nodes, {has} are {how}; use smaller or fewer nodes",
+            f"{need} {what} are required for {count} nodes, {has} are {how}; use smaller or fewer nodes",
         )
-        for field, need, has, what, how in needs
+        for field, need, has, what, how in compared
         if need > has
     ]
 

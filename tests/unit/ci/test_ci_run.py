@@ -15,7 +15,7 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.ci import results
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli
-from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs, outcome, shared
+from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs, outcome, records, shared
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import ci
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.ci import runner as stages
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
@@ -134,7 +134,7 @@ def test_a_job_leaves_its_artifacts(
     table.write_text(yaml.safe_dump({"jobs": {"a": job}}))
     monkeypatch.setattr(ci, "TABLE", table)
     assert run("run", "a", "--results", str(tmp_path / "results.jsonl")) == outcome.Class.INFRASTRUCTURE
-    [record] = results.load(tmp_path / "results.jsonl")
+    [record] = records.load(tmp_path / "results.jsonl")
     assert (record["job"], record["result"], list(record["stages"])) == (
         "a",
         "failed",

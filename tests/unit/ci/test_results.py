@@ -68,18 +68,18 @@ def test_the_matrix_has_the_newest_run_that_passed_and_marks_old_ones() -> None:
 
 def test_records_are_kept_and_a_wrong_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
-    assert results.load(path) == []
+    assert records.load(path) == []
     for days in (1, 3):
         records.append(record("sno", days=days), path)
-    assert [one["date"] for one in results.load(path)] == [record("sno", days=days)["date"] for days in (3, 1)]
+    assert [one["date"] for one in records.load(path)] == [record("sno", days=days)["date"] for days in (3, 1)]
     path.write_text(
         json.dumps(record("sno", days=1)) + "\n" + json.dumps({"job": "sno", "date": NOW.isoformat()}) + "\n"
     )
     with pytest.raises(ValueError, match=r"results\.jsonl:2: lacks commit, host, "):
-        results.load(path)
+        records.load(path)
     path.write_text("[]\n")
     with pytest.raises(ValueError, match=r"results\.jsonl:1: is not a record"):
-        results.load(path)
+        records.load(path)
 
 
 def test_the_support_matrix_rests_on_records(tmp_path: Path) -> None:
@@ -93,6 +93,6 @@ def test_the_support_matrix_rests_on_records(tmp_path: Path) -> None:
             ["git", "show", f":{name}"], cwd=results.ROOT, capture_output=True, text=True, check=True
         ).stdout
 
-    records = tmp_path / "results.jsonl"
-    records.write_text(staged("ci/results.jsonl"))
-    assert rows(staged("docs/support.md")) == rows(results.matrix(results.load(records), results.job_table(), NOW))
+    path = tmp_path / "results.jsonl"
+    path.write_text(staged("ci/results.jsonl"))
+    assert rows(staged("docs/support.md")) == rows(results.matrix(records.load(path), results.job_table(), NOW))

@@ -57,7 +57,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Exit status: 0, or the class of the failure: 3 configuration, 4 infrastructure, 5 bootstrap, 6 creation, "
         "7 operators, 1 anything else; 2 for invalid options.",
     )
-    run.add_argument("target", metavar="JOB|PROFILE", help="a job of ci/jobs.yml; otherwise a profile, as for deploy")
+    run.add_argument("target", metavar="JOB|PROFILE", help="a job of the table; otherwise a profile, as for deploy")
+    run.add_argument("--jobs", type=Path, metavar="FILE", help="table of the jobs (default: ci/jobs.yml)")
     run.add_argument("--keep", action="store_true", help="do not destroy the cluster, and leave how to reach it")
     run.add_argument("--stages", metavar="A,B", help="run these stages only")
     run.add_argument(
@@ -118,8 +119,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _job(args: argparse.Namespace) -> tuple[str, jobs.Job]:
     """The job that the arguments mean, and its name. ValueError for one that is neither a job nor a profile."""
-    if args.target in jobs.names(TABLE):
-        name, job = args.target, jobs.load(args.target, TABLE)
+    table = args.jobs or TABLE
+    if args.target in jobs.names(table):
+        name, job = args.target, jobs.load(args.target, table)
     else:
         name, job = Path(args.target).stem, jobs.DEFAULTS | {"profile": args.target}
     if args.stages:
