@@ -130,7 +130,7 @@ class EventLog:
         clean = [self._clean(one) for one in events]
         if clean and self.path:
             lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in clean)
-            _append(self.path, lines.encode())
+            append(self.path, lines.encode())
         return clean
 
     def _clean(self, one: Event) -> Event:
@@ -204,7 +204,11 @@ def moment(stamp: str) -> int | None:
         return None
 
 
-def _append(path: Path, data: bytes) -> None:
+def append(path: Path, data: bytes) -> None:
+    """Append whole lines to a file (0600) in one piece, after what a killed writer may have left.
+
+    The file and its folder are made if necessary. Several processes may write at once. Raises `OSError`; then nothing was appended.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:

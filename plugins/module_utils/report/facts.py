@@ -1,0 +1,118 @@
+"""Facts of `causes` in a recording: what the wait and gather found in the lab, and the answers of the two APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..plan.model import Plan
+from ..plan.stored import checked
+from ..state.recording import Answer, Player, Tape
+from .causes import Cause, Facts, Unit, signs
+
+PLAN, CAUSES = "/plan", "/causes"
+
+
+def record(tape: Tape, facts: Facts, causes: Sequence[Cause], plan: Plan) -> None:
+    """Record what the facts have of the lab, and the causes. plan: with all nodes, also those of day 2.
+
+    What the APIs answered is recorded by their clients. Of consoles only lines that mean something are recorded.
+    """
+    found: dict[str, Any] = {
+        PLAN: plan,
+        "/domains": facts.domains,
+        "/consoles": {name: text for name, text in ((n, signs(t)) for n, t in facts.consoles.items()) if text},
+        "/services": facts.services,
+        "/units": {name: unit._asdict() for name, unit in facts.node_zero.items()},
+        "/refused": facts.refused,
+        "/reachable": facts.reachable,
+        "/rendezvous-ip": facts.rendezvous_ip,
+        CAUSES: [{"text": cause.text, "next": cause.step} for cause in causes],
+    }
+    for path, body in found.items():
+        tape("lab", path, 200, body)
+
+
+def plan_of(player: Player) -> Plan | None:
+    """Return the plan of a recording; None if it has none. Raises `PlanError` for one of another form."""
+    found = _body(player, PLAN, None)
+    return checked(found) if isinstance(found, dict) else None
+
+
+def replayed(player: Player, plan: Plan, run_dir: Path | None = None) -> Facts:
+    """Return the facts at the moment of a player.
+
+    run_dir: that commands in the causes name. What has another form than expected is left out.
+    """
+    at = _named(player)
+    nodes = _items(player.get("openshift", "/api/v1/nodes"))
+    live = _ok(player.get("openshift", "/version"))
+    if not live and nodes is not None and player.get("openshift", "/version") is not None:
+        nodes = None
+    units = {name: unit for name, unit in at("/units").items() if isinstance(unit, dict)}
+    refused = player.get("assisted", "/infra-envs")
+    return Facts(
+        plan=plan,
+        domains=_body(player, "/domains", None),
+        consoles=at("/consoles"),
+        cluster=cluster(player),
+        events=events(player),
+        nodes=[] if nodes is None and live else nodes,
+        operators=_items(player.get("openshift", "/apis/config.openshift.io/v1/clusteroperators")),
+        pods=_items(player.get("openshift", "/api/v1/pods")) or (),
+        reachable=at("/reachable"),
+        services=at("/services"),
+        node_zero={
+            name: Unit(str(unit.get("state")), int(unit.get("restarts") or 0), str(unit.get("said") or ""))
+            for name, unit in units.items()
+        },
+        rendezvous_ip=str(_body(player, "/rendezvous-ip", "") or ""),
+        refusal=f"HTTP 401: {refused.body}" if refused and refused.status == 401 else "",
+        refused=at("/refused"),
+        run_dir=run_dir,
+    )
+
+
+def cluster(player: Player) -> dict[str, Any] | None:
+    """Return the cluster that the service described last, with its hosts; None before."""
+    found = [
+        answer.body
+        for (source, path), answer in player.answers.items()
+        if source == "assisted" and path.startswith("/clusters/") and isinstance(answer.body, dict)
+    ]
+    return found[-1] if found else None
+
+
+def events(player: Player) -> list[dict[str, Any]]:
+    """Return the service's events that were read last."""
+    found = [
+        answer.body
+        for (source, path), answer in player.answers.items()
+        if source == "assisted" and path.startswith("/events?") and isinstance(answer.body, list)
+    ]
+    return [one for one in (found[-1] if found else []) if isinstance(one, dict)]
+
+
+def _named(player: Player) -> Any:
+    def at(path: str) -> dict[str, Any]:
+        found = _body(player, path, {})
+        return found if isinstance(found, dict) else {}
+
+    return at
+
+
+def _body(player: Player, path: str, default: Any) -> Any:
+    answer = player.get("lab", path)
+    return default if answer is None else answer.body
+
+
+def _ok(answer: Answer | None) -> bool:
+    return answer is not None and answer.status == 200
+
+
+def _items(answer: Answer | None) -> list[dict[str, Any]] | None:
+    if answer is None or answer.status != 200 or not isinstance(answer.body, dict):
+        return None
+    found = answer.body.get("items")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else None
