@@ -107,8 +107,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faults
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.lab import Lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.moments import Moments
-from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
-from ansible_collections.agentlab.ocp.plugins.module_utils.state import recording
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner, recording
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog
 from ansible_collections.agentlab.ocp.plugins.module_utils.version import VERSION
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS, Recorder, wait_for_by

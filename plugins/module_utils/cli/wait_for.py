@@ -72,7 +72,9 @@ def main(argv: list[str]) -> int:
             EventLog(args.record / Path(FILE).name if args.record else None, secrets),
             emit=_print if args.output else lambda __: None,
         )
-        tape = recording.Recorder(args.record / Path(recording.FILE).name, secrets) if args.record else recording.no_tape
+        tape = (
+            recording.Recorder(args.record / Path(recording.FILE).name, secrets) if args.record else recording.no_tape
+        )
         watchers = [w for w in (Recorder(args.record) if args.record else None, view and view.show, events.show) if w]
 
         def message(level: str, text: str) -> None:

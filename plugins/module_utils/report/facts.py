@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..assisted import shapes
+from ..errors import AssistedError
 from ..plan.model import Plan
 from ..plan.stored import checked
 from ..state.recording import Answer, Player, Tape
@@ -59,7 +62,7 @@ def replayed(player: Player, plan: Plan, run_dir: Path | None = None) -> Facts:
         cluster=cluster(player),
         events=events(player),
         nodes=[] if nodes is None and live else nodes,
-        operators=_items(player.get("openshift", "/apis/config.openshift.io/v1/clusteroperators")),
+        operators=operators(player),
         pods=_items(player.get("openshift", "/api/v1/pods")) or (),
         reachable=at("/reachable"),
         services=at("/services"),
@@ -76,22 +79,32 @@ def replayed(player: Player, plan: Plan, run_dir: Path | None = None) -> Facts:
 
 def cluster(player: Player) -> dict[str, Any] | None:
     """Return the cluster that the service described last, with its hosts; None before."""
-    found = [
-        answer.body
-        for (source, path), answer in player.answers.items()
-        if source == "assisted" and path.startswith("/clusters/") and isinstance(answer.body, dict)
-    ]
-    return found[-1] if found else None
+    for (source, path), answer in reversed(player.answers.items()):
+        if source == "assisted" and path.startswith("/clusters/"):
+            with contextlib.suppress(AssistedError):
+                return shapes.cluster(answer.body, path)
+    return None
 
 
 def events(player: Player) -> list[dict[str, Any]]:
     """Return the service's events that were read last."""
-    found = [
-        answer.body
-        for (source, path), answer in player.answers.items()
-        if source == "assisted" and path.startswith("/events?") and isinstance(answer.body, list)
-    ]
-    return [one for one in (found[-1] if found else []) if isinstance(one, dict)]
+    for (source, path), answer in reversed(player.answers.items()):
+        if source == "assisted" and path.startswith("/events?"):
+            with contextlib.suppress(AssistedError):
+                return shapes.events(answer.body, path)
+    return []
+
+
+def operators(player: Player) -> list[dict[str, Any]] | None:
+    """Return the ClusterOperators; None while the API does not answer."""
+    return _items(player.get("openshift", "/apis/config.openshift.io/v1/clusteroperators"))
+
+
+def causes(player: Player) -> list[tuple[str, str]]:
+    """Return the causes that the run found last, the first one first: text and next step."""
+    found = _body(player, CAUSES, [])
+    texts = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [(str(one.get("text") or ""), str(one.get("next") or "")) for one in texts]
 
 
 def _named(player: Player) -> Any:

@@ -80,7 +80,9 @@ class Gatherer:
         self.facts = Facts(plan=phases.present(plan, run_dir), rendezvous_ip=address, run_dir=run_dir.absolute())
         self.injected: list[str] = []
         self.secrets = of_run(run_dir)
-        self.tape = recording.Recorder(run_dir / recording.FILE, self.secrets) if not self.elsewhere else recording.no_tape
+        self.tape = (
+            recording.Recorder(run_dir / recording.FILE, self.secrets) if not self.elsewhere else recording.no_tape
+        )
 
     def run(self) -> Gathered:
         """Collect everything, determine the causes, and write `summary.txt`.

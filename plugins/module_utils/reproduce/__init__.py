@@ -25,6 +25,7 @@ _FAILED = re.compile(
     r"level=(?:warning|error|fatal) .*?msg=\"?(?P<text>Host \S+ validation: [^\"]+|.*(?:fails a validation|Failed - |timeout while|"
     r"is error).*?)\"?$"
 )
+_TEXTS = ("log", "config", "recording", "events")
 _LINE = 4096  # of a longer line the beginning counts
 _INSTALLED = "To access the cluster as the system:admin user"  # the line of `wait-for install-complete`
 _VERSION = re.compile(r"OpenShift Installer (?:v)?(\d+\.\d+\.\d+[\w.-]*)|Built from commit (\w+)")
@@ -64,7 +65,7 @@ def reproduce(path: Path) -> Reproduction:
     is in `unknown`.
     """
     found = collect(path)
-    documents = {kind: _document(kind, file) for kind, file in found.items() if kind not in ("log", "config")}
+    documents = {kind: _document(kind, file) for kind, file in found.items() if kind not in _TEXTS}
     raw, cluster, names, source, unknown = _profile(found, documents)
     log = found["log"].data.decode(errors="replace") if "log" in found else ""
     cause = _cause(documents.get("run"), log)

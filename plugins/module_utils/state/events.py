@@ -164,9 +164,14 @@ def read(path: Path) -> Found:
         with path.open("rb") as stream:
             cut = max(0, os.fstat(stream.fileno()).st_size - MAX_BYTES)
             stream.seek(cut)
-            lines = stream.read(MAX_BYTES).split(b"\n")
+            return parse(stream.read(MAX_BYTES), cut)
     except FileNotFoundError:
         return Found([])
+
+
+def parse(data: bytes, cut: int = 0) -> Found:
+    """Return the events in the lines of `data`, as `read`. cut: bytes in front of it that were left out."""
+    lines = data.split(b"\n")
     whole = [line for line in lines[1 if cut else 0 :] if line.strip()]
     events = list(_events(whole))
     return Found(events, len(whole) - len(events), cut)

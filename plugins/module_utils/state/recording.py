@@ -108,7 +108,9 @@ def patch(before: Any, after: Any) -> Any:
     """Return the patch that makes one JSON value of another; `{}` for equal ones. See the module."""
     if isinstance(before, dict) and isinstance(after, dict):
         changed = {key: patch(before[key], after[key]) if key in before else [after[key]] for key in after}
-        return {key: change for key, change in changed.items() if change != {}} | {k: [] for k in before if k not in after}
+        return {key: change for key, change in changed.items() if change != {}} | {
+            k: [] for k in before if k not in after
+        }
     if isinstance(before, list) and isinstance(after, list):
         both = min(len(before), len(after))
         changes = {str(at): patch(before[at], after[at]) for at in range(both)}
