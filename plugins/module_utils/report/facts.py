@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from ..assisted import shapes
+from ..documents import load_yaml, read_file
 from ..errors import AssistedError
+from ..plan import rundir
 from ..plan.model import Plan
 from ..plan.stored import checked
-from ..state.recording import Answer, Player, Tape
+from ..state.recording import CAUSES, PROFILE, Answer, Player, Tape
 from .causes import Cause, Facts, Unit, signs
 
-PLAN, CAUSES = "/plan", "/causes"
+PLAN = "/plan"
 
 
 def record(tape: Tape, facts: Facts, causes: Sequence[Cause], plan: Plan) -> None:
@@ -33,8 +35,12 @@ def record(tape: Tape, facts: Facts, causes: Sequence[Cause], plan: Plan) -> Non
         "/rendezvous-ip": facts.rendezvous_ip,
         CAUSES: [{"text": cause.text, "next": cause.step} for cause in causes],
     }
-    for path, body in found.items():
-        tape("lab", path, 200, body)
+    with contextlib.suppress(OSError, ValueError):
+        if facts.run_dir:
+            path = facts.run_dir / rundir.PROFILE
+            found[PROFILE] = load_yaml(read_file(path), name=str(path))
+    for name, body in found.items():
+        tape("lab", name, 200, body)
 
 
 def plan_of(player: Player) -> Plan | None:
@@ -98,13 +104,6 @@ def events(player: Player) -> list[dict[str, Any]]:
 def operators(player: Player) -> list[dict[str, Any]] | None:
     """Return the ClusterOperators; None while the API does not answer."""
     return _items(player.get("openshift", "/apis/config.openshift.io/v1/clusteroperators"))
-
-
-def causes(player: Player) -> list[tuple[str, str]]:
-    """Return the causes that the run found last, the first one first: text and next step."""
-    found = _body(player, CAUSES, [])
-    texts = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    return [(str(one.get("text") or ""), str(one.get("next") or "")) for one in texts]
 
 
 def _named(player: Player) -> Any:

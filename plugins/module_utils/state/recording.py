@@ -30,6 +30,8 @@ _PIECE = MAX_LINE // 4  # bytes of a patch: a longer line is cut when it is gath
 _LONGEST_STEP = 3600.0
 _LATE = 60.0
 _FULL = "/full"
+PROFILE, CAUSES = "/profile", "/causes"
+"""Paths of what the lab had: the profile, and the causes that the run found, the first one first (`text` and `next`)."""
 
 Source = Literal["assisted", "openshift", "lab"]
 Tape = Callable[[Source, str, int, Any], None]
@@ -322,3 +324,16 @@ class Player:
     def get(self, source: Source, path: str) -> Answer | None:
         """Return the answer of a path now; None if it was never asked."""
         return self.answers.get((source, path))
+
+    def causes(self) -> list[tuple[str, str]]:
+        """Return the causes that the run had found by now, the first one first: text and next step."""
+        answer = self.get("lab", CAUSES)
+        found = answer.body if answer and isinstance(answer.body, list) else []
+        return [(str(one.get("text") or ""), str(one.get("next") or "")) for one in found if isinstance(one, dict)]
+
+
+def at_the_end(recording: Recording) -> Player:
+    """Return a player that has played all of a recording."""
+    player = Player(recording)
+    player.seek(recording.length)
+    return player

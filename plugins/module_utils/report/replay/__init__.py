@@ -18,7 +18,7 @@ from ...plan.stored import PlanError
 from ...reproduce.evidence import EvidenceError, collect
 from ...shapes import Shape, ShapeError, check
 from ...state.events import Event, EventLog, event, parse
-from ...state.recording import Answer, Player, Recording, load
+from ...state.recording import Answer, Player, Recording, at_the_end, load
 from .. import facts
 from ..changes import WaitEvents
 
@@ -52,9 +52,8 @@ def find(path: Path) -> Replay:
         recording = load(file.data, file.name)
     except ValueError as error:
         raise EvidenceError(str(error)) from None
-    last, notes = Player(recording), list(recording.notes)
-    last.seek(recording.length)
-    notes += last.notes[len(notes) :]
+    last = at_the_end(recording)
+    notes = list(last.notes)
     try:
         plan = facts.plan_of(last)
     except PlanError as error:
@@ -80,11 +79,11 @@ def derived(recording: Recording) -> Iterator[Event]:
             watch.show(cluster, [])
         elif entry.path.endswith("/clusteroperators") and (operators := facts.operators(player)):
             watch.show_operators(operators)
-        elif entry.path == facts.CAUSES and player.next == len(recording.entries):
-            made += [event("cause", "", text=text, level="error", next=step) for text, step in facts.causes(player)]
         for one in made:
             yield {**one, "time": event("run", "", at=entry.time)["time"]}
         made.clear()
+    for text, step in player.causes():
+        yield event("cause", "", text=text, level="error", next=step, at=player.wall())
 
 
 class Clock:
