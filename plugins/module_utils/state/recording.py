@@ -289,7 +289,7 @@ class Player:
         self.next, self.now = 0, 0.0
 
     def seek(self, at: float) -> None:
-        """Go to `at` seconds after the start; back is possible, too. Bodies that were returned before may change."""
+        """Go to `at` seconds after the start; back is possible, too. Answers that were returned before may change."""
         if at < self.now:
             self._start()
         self.now = at

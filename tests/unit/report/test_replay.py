@@ -1,6 +1,6 @@
 """Recordings of fault jobs end as the jobs do; a replay serves `wait-for`, the pages and other clients; damaged ones show the rest.
 
-`tests/recorded/runs` has the recordings. Its README says which are from machines, and which from the swarm.
+`tests/recorded/jobs` has the recordings; its README lists which are from machines, and which from the swarm.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import WaitFor, load_wait_for
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import facts, replay
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import page as run_page
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Facts, Unit, causes
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.replay import server
 from ansible_collections.agentlab.ocp.plugins.module_utils.reproduce import EvidenceError, reproduce
-from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import Player, Recorder, load
+from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import Player, Recorder, at_the_end, load
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import Outcome, follow
 from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Seen
 
 ROOT = Path(__file__).resolve().parents[3]
-RUNS = ROOT / "tests" / "recorded" / "runs"
+RUNS = ROOT / "tests" / "recorded" / "jobs"
 JOBS = load_yaml((ROOT / "ci" / "jobs.yml").read_text(), name="jobs.yml")["jobs"]
 RECORDED = sorted(path.name.removesuffix(".jsonl.gz") for path in RUNS.glob("*.jsonl.gz"))
 
@@ -85,10 +85,41 @@ def test_a_fault_job_ends_with_its_first_cause(job: str) -> None:
 
 
 def test_recordings_are_small_and_have_no_secrets() -> None:
-    assert len(RECORDED) >= 6
+    assert len(RECORDED) >= 8
     for job in RECORDED:
         assert (RUNS / f"{job}.jsonl.gz").stat().st_size < 200_000
         assert not re.search(rb"PRIVATE KEY|eyJ[A-Za-z0-9_-]{20}\.|dXNlcjpwYXNz", recording_of(job))
+
+
+def test_what_the_lab_had_is_found_again(tmp_path: Path) -> None:
+    """Machines, consoles, services and units, which no API has: the causes are those of the run."""
+    plan = facts.plan_of(at_the_end(load(recording_of("fault-unregistered"), "r")))
+    assert plan
+    first, second, third = (node["domain"] for node in plan["nodes"])
+    console = (
+        "booting\n" * 5000
+        + "password: geheim-geheim\n[ 1.0] Kernel panic - not syncing: geheim-geheim\r\n"
+        + "x\n" * 5000
+    )
+    made = Facts(
+        plan=plan,
+        domains={first: "running", second: "shut off", third: "paused"},
+        consoles={first: console, third: "fine"},
+        services={"registry": "port 5000: Connection refused", "ntp": ""},
+        node_zero={"assisted-service": Unit("failed", 3, "it said")},
+        reachable={"master-0": True},
+        refused={"master-2": "HTTP 401"},
+        rendezvous_ip="192.168.111.20",
+    )
+    tape = Recorder(tmp_path / "r", ["geheim-geheim"])
+    facts.record(tape, made, causes(made), plan)
+    text = (tmp_path / "r").read_text()
+    assert "geheim" not in text
+    assert "booting" not in text
+    found = facts.replayed(at_the_end(load(text.encode(), "r")), plan)
+    wanted = [cause.text.replace("geheim-geheim", "REDACTED") for cause in causes(made)]
+    assert len(wanted) == 5
+    assert [cause.text for cause in causes(found)] == wanted
 
 
 # ------------------------------------------------------------------------------------------------------------ the server
@@ -103,7 +134,7 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "artifacts"
 
 
-class Played:
+class Playback:
     def __init__(self, path: Path, speed: float, directory: Path) -> None:
         self.found = replay.find(path)
         self.playing = server.Playing(self.found, speed)
@@ -116,7 +147,7 @@ class Played:
             return answer.status, json.loads(body) if "json" in answer.headers["Content-Type"] else body
 
     @contextlib.contextmanager
-    def on(self, host: str = "127.0.0.1", port: int = 0) -> Iterator[Played]:
+    def on(self, host: str = "127.0.0.1", port: int = 0) -> Iterator[Playback]:
         with server.ReplayServer(self.playing, host, port, b"<title>live</title>") as api:
             self.url = api.url
             server.assets(self.directory, self.found, host, api.url)
@@ -126,7 +157,7 @@ class Played:
 
 
 def test_clients_get_what_was_answered_then(run: Path, tmp_path: Path) -> None:
-    with Played(run, 1000, tmp_path / "assets").on() as played:
+    with Playback(run, 1000, tmp_path / "assets").on() as played:
         length = played.found.recording.length
         while played.playing.position() < length:
             time.sleep(0.05)
@@ -164,7 +195,7 @@ def test_wait_for_follows_a_replay(run: Path, tmp_path: Path, capsys: pytest.Cap
     """The verb, unchanged: it gives up as soon as the limit without progress has passed."""
     from ansible_collections.agentlab.ocp.plugins.module_utils.cli import wait_for
 
-    with Played(run, 1000, tmp_path / "assets").on("127.0.0.77", 8090) as played:
+    with Playback(run, 1000, tmp_path / "assets").on("127.0.0.77", 8090) as played:
         assert load_wait_for(played.directory).rendezvous_ip == "127.0.0.77"
         time.sleep(played.found.recording.length / 1000 + 0.1)
         code = wait_for.main(["bootstrap-complete", "--dir", str(played.directory), "--stall-timeout", "0.05"])
@@ -175,7 +206,7 @@ def test_wait_for_follows_a_replay(run: Path, tmp_path: Path, capsys: pytest.Cap
 
 
 def test_the_run_page_follows_a_replay(run: Path, tmp_path: Path) -> None:
-    played = Played(run, 1e-2, tmp_path / "assets")
+    played = Playback(run, 1e-2, tmp_path / "assets")
     server.assets(played.directory, played.found, "127.0.0.1", "http://127.0.0.1:1")
     events = server.Events(played.playing, played.directory)
     events.write()
@@ -252,7 +283,7 @@ def test_speeds(speed: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_address_in_use(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Played(run, 1, run / "assets").on() as played:
+    with Playback(run, 1, run / "assets").on() as played:
         port = int(played.url.rpartition(":")[2])
         assert verb.play(run, 1, ("127.0.0.1", port)) != 0
     assert f"--listen 127.0.0.1:{port}: Address already in use; choose another" in capsys.readouterr().err
@@ -261,7 +292,7 @@ def test_an_address_in_use(run: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_cut_recording_shows_what_is_there(run: Path, tmp_path: Path) -> None:
     path = run / "run" / "logs" / "recording.jsonl"
     path.write_bytes(path.read_bytes()[:-100])
-    played = Played(run, 1e6, tmp_path / "assets")
+    played = Playback(run, 1e6, tmp_path / "assets")
     server.assets(played.directory, played.found, "127.0.0.1", "http://127.0.0.1:1")
     server.Events(played.playing, played.directory).write()
     document, __ = run_page.collect(played.directory, live=True, clock=played.playing.wall)

@@ -129,7 +129,7 @@ def test_a_killed_writer_leaves_what_it_wrote(tmp_path: Path) -> None:
         lines({"at": True, "patch": []})[:-1], b"[" * 100_000,
     ],
 )  # fmt: skip
-def test_a_line_that_is_none(line: bytes) -> None:
+def test_damaged_lines(line: bytes) -> None:
     found = load(lines({"patch": [1]}) + line + b"\n" + lines({"patch": [2]}), "r")
     assert len(found.entries) == 2
     assert "r: 1 lines are damaged and were left out, the first is line 2" in found.notes

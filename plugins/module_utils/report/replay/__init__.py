@@ -146,7 +146,7 @@ def openshift(player: Player, path: str) -> Answer | None:
 
 
 def assisted(player: Player, path: str) -> Answer | None:
-    """Return what the service answers now, also to lists of clusters, hosts and events that nobody asked for in that form.
+    """Return what the service answers now, also lists of clusters, hosts and events in a form that the run did not ask for.
 
     path: below `/api/assisted-install/v2`, with its query. None: it does not answer.
     """
