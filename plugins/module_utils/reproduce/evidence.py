@@ -34,7 +34,7 @@ KINDS: dict[str, re.Pattern[str]] = {
     "agent-cluster-install": re.compile(r"(.*/)?agent-cluster-install\.yaml"),
     "cluster-deployment": re.compile(r"(.*/)?cluster-deployment\.yaml"),
     "recording": re.compile(r"(.*/)?recording\.jsonl(\.gz)?"),
-    "events": re.compile(r"(.*/)?events\.jsonl"),
+    "events": re.compile(r"(.*/)?logs/events\.jsonl"),  # artifacts of a job also have those of ansible-runner
     "nmstate": re.compile(r"(.*/)?nmstateconfig\.yaml"),
 }
 _INNER = re.compile(r"(.*/)?agent-gather[^/]*\.tar\.(xz|gz)")

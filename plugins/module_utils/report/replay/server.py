@@ -93,7 +93,7 @@ class ReplayServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    allow_reuse_address = False
+    allow_reuse_address = True  # after a restart; on Linux a port that is in use is still an error
 
     def __init__(self, playing: Playing, host: str, port: int, page: bytes) -> None:
         self.playing, self.page = playing, page
