@@ -19,8 +19,9 @@ from .cluster.watcher import TROUBLESHOOTING, InstallFailed, InstallWatcher, ope
 from .errors import ClusterError
 from .files import explain
 from .installer.binary import Running
-from .installer.state import StateError, load_wait_for
+from .installer.state import StateError, WaitFor, load_wait_for
 from .state import write_atomic
+from .state.recording import Tape, no_tape
 from .vocabulary import Exit
 from .watch import Clock, Diagnose, Message, no_diagnosis
 
@@ -58,25 +59,62 @@ def wait_for(
     skip_password: bool = False,
     clock: Clock = time,
     show_operators: ShowOperators = lambda operators: None,
+    tape: Tape = no_tape,
 ) -> Outcome:
     """Wait for one of EVENTS of the installation with assets in `directory`.
 
     say(level, text) gets each message; show(cluster, events) each state of the service; show_operators each list of
     ClusterOperators; stall: seconds without any change after which to give up (0: only upstream's limits); diagnose: sees
     causes for which that is sooner; controller: whether the assisted-installer-controller must have completed;
-    skip_password: do not report the password of kubeadmin.
+    skip_password: do not report the password of kubeadmin; tape: gets each answer of both APIs.
     """
     try:
         known = load_wait_for(directory)
-        kube = ClusterClient(directory / "auth" / "kubeconfig")
+        kube = ClusterClient(directory / "auth" / "kubeconfig", tape=tape)
     except (StateError, ClusterError) as error:
         say("fatal", str(error))
         return Outcome(Exit.FAILED, str(error))
+    rest = AssistedClient(known.rendezvous_ip, known.token, known.scheme, tape=tape)
+    outcome = follow(
+        event,
+        known,
+        rest,
+        kube,
+        say,
+        show,
+        stall=stall,
+        diagnose=diagnose,
+        controller=controller,
+        clock=clock,
+        show_operators=show_operators,
+    )
+    if not outcome.exit_code and event != "bootstrap-complete":
+        _complete(directory, outcome.console, say, skip_password)
+    return outcome
+
+
+def follow(
+    event: str,
+    known: WaitFor,
+    rest: AssistedClient,
+    kube: ClusterClient,
+    say: Say,
+    show: Show = lambda cluster, events: None,
+    *,
+    stall: float = 0,
+    diagnose: Diagnose = no_diagnosis,
+    controller: bool = False,
+    clock: Clock = time,
+    show_operators: ShowOperators = lambda operators: None,
+) -> Outcome:
+    """Follow an installation by its two APIs, as `wait_for`, without a directory of assets.
+
+    known: what is known of the installation; rest, kube: clients of the service and of the cluster.
+    """
 
     def tell(message: Message) -> None:
         say(message.level, message.text)
 
-    rest = AssistedClient(known.rendezvous_ip, known.token, known.scheme)
     try:
         BootstrapWatcher(rest, kube, known.rendezvous_ip, tell, show, clock, stall, diagnose).run()
     except BootstrapFailed as error:
@@ -102,7 +140,6 @@ def wait_for(
     except InstallFailed as error:
         _explain(error, kube, say)
         return Outcome(error.exit_code, str(error))
-    _complete(directory, console, say, skip_password)
     return Outcome(Exit.OK, console=console)
 
 

@@ -35,7 +35,8 @@ options:
     type: path
     required: true
   record:
-    description: Directory for the last seen cluster and events, as JSON, and for C(events.jsonl), the events of the run.
+    description: Directory for the last seen cluster and events, as JSON, for C(events.jsonl), the events of the run, and for
+      C(recording.jsonl), what both APIs answered.
     type: path
     required: true
   binary:
@@ -106,7 +107,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faults
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.lab import Lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.moments import Moments
-from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner, recording
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog
 from ansible_collections.agentlab.ocp.plugins.module_utils.version import VERSION
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS, Recorder, wait_for_by
@@ -141,13 +142,15 @@ def main() -> None:
             return {"changed": False, "exit_code": 0, "seconds": 0.0}
         params, start = module.params, time.monotonic()
         plan = checked(params["plan"]) if params["plan"] else None
-        watch: dict[str, Any] = {"diagnose": Probe(plan, Path(params["dir"]))} if plan else {}
         Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
         directory = Path(params["dir"])
         log = Log(directory if directory.is_dir() else None, emit=lambda __: None, copy=Path(params["log"]))
         record = Recorder(Path(params["record"]))
+        secrets = of_run(directory)
+        tape = recording.Recorder(record.directory / Path(recording.FILE).name, secrets)
+        watch: dict[str, Any] = {"diagnose": Probe(plan, directory, tape)} if plan else {}
         injected = faults.log(plan) if plan else None
-        events = WaitEvents(EventLog(record.directory / Path(FILE).name, of_run(directory)), faults=injected)
+        events = WaitEvents(EventLog(record.directory / Path(FILE).name, secrets), faults=injected)
 
         def say(level: str, text: str) -> None:
             log(level, text)
@@ -168,6 +171,7 @@ def main() -> None:
                 controller=plan is not None,
                 skip_password=True,
                 show_operators=events.show_operators,
+                tape=tape,
                 **watch,
             )
         if saver and not outcome.exit_code and params["event"] == "install-complete":

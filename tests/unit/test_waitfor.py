@@ -7,6 +7,7 @@ import functools
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +20,9 @@ from ansible_collections.agentlab.ocp.plugins.module_utils import waitfor
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import AssistedClient
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import wait_for as verb
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.report import replay
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.replay import server
+from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import Recorder
 
 START = 1_000_000.0
 ROUTER_CA = "-----BEGIN CERTIFICATE-----\nrouter\n-----END CERTIFICATE-----\n"
@@ -189,6 +193,39 @@ def test_to_the_end(directory: Path, world: World, port: int) -> None:
     (directory / "auth/kubeadmin-password").unlink()
     code, said = wait(directory, world)
     assert code == 0 and said[-1][0] == "warning"
+
+
+def test_a_recording_of_an_installation_plays_it_again(
+    directory: Path, world: World, port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recorded by the wait, served as a replay, and followed by another wait: it ends in the same way."""
+    world.installed()
+    path = tmp_path / "record" / "recording.jsonl"
+    first: list[tuple[str, str]] = []
+    tape = Recorder(path)
+    outcome = waitfor.wait_for(
+        "install-complete", directory, lambda *message: first.append(message), clock=world.clock, tape=tape
+    )
+    assert outcome.exit_code == 0
+    found = replay.find(tmp_path / "record")
+    assets = tmp_path / "assets"
+    assets.mkdir()
+    with server.ReplayServer(server.Playing(found, 1000), "127.0.0.1", 0, b"") as played:
+        monkeypatch.setattr(waitfor, "AssistedClient", functools.partial(AssistedClient, port=played.server_port))
+        server.assets(assets, found, "127.0.0.1", played.url)
+        thread = threading.Thread(target=played.serve_forever, args=(0.05,))
+        thread.start()
+        while played.playing.position() < found.recording.length:
+            time.sleep(0.01)
+        code, said = wait(assets, world)
+        played.shutdown()
+        thread.join()
+    assert code == 0
+    here = {f"http://127.0.0.1:{port}": played.url, str(directory): str(assets), '"word"': '"replay"'}
+    wanted = "\n".join(shown(first))
+    for there, now in here.items():
+        wanted = wanted.replace(there, now)
+    assert "\n".join(shown(said)) == wanted
 
 
 def test_cancelled_is_reported_with_its_operators(directory: Path, world: World) -> None:

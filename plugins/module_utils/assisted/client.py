@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from .. import deadline
 from .._deps import optional
 from ..addresses import in_url
 from ..documents import DocumentError, Limits, load_json, read_reply
 from ..errors import AssistedError
+from ..state.recording import Tape, no_tape
 from ..vocabulary import Port
 from . import shapes
 
@@ -26,7 +28,7 @@ _LIMITS = Limits(size=256 << 20, nodes=10_000_000)
 class AssistedClient:
     """Client of one assisted-service.
 
-    host: IPv4 or IPv6 address, or host name; token: a JWT, or None if the service requires none.
+    host: IPv4 or IPv6 address, or host name; token: a JWT, or None if the service requires none; tape: gets each answer.
     """
 
     def __init__(
@@ -36,7 +38,9 @@ class AssistedClient:
         scheme: str = "watcher",
         port: int = Port.ASSISTED_SERVICE,
         timeout: tuple[float, float] = (5, 30),
+        tape: Tape = no_tape,
     ) -> None:
+        self.tape = tape
         self.base = f"http://{in_url(host)}:{port}/api/assisted-install/v2"
         self.timeout = timeout
         self.session = requests.Session()
@@ -51,7 +55,7 @@ class AssistedClient:
         `AssistedError` when the service does not answer, answers with an error status (the message then has `HTTP` and
         its number), or with something other than JSON.
         """
-        url = self.base + path
+        url, asked = self.base + path, path_of(path, query)
 
         def ask() -> tuple[int, str, bytes]:
             with self.session.get(
@@ -62,13 +66,18 @@ class AssistedClient:
         try:
             status, reason, body = deadline.within(deadline.REQUEST_SECONDS, ask)
         except (requests.RequestException, TimeoutError) as error:
+            self.tape("assisted", asked, 0, "no answer")
             raise AssistedError(f"{url}: {error}") from error
         if status >= 300:  # redirections, too: the token is for this service alone
-            raise AssistedError(f"{url}: HTTP {status}: {_reason(body, reason)}")
+            text = _reason(body, reason)
+            self.tape("assisted", asked, status, text)
+            raise AssistedError(f"{url}: HTTP {status}: {text}")
         try:
-            return load_json(body, name="the answer", limits=_LIMITS)
+            found = load_json(body, name="the answer", limits=_LIMITS)
         except DocumentError as error:
             raise AssistedError(f"{url}: the answer is not JSON: {error}") from error
+        self.tape("assisted", asked, status, found)
+        return found
 
     def infra_envs(self) -> list[dict[str, Any]]:
         return shapes.things(self.get("/infra-envs"), f"{self.base}/infra-envs")
@@ -92,6 +101,11 @@ class AssistedClient:
         `AssistedError`.
         """
         return shapes.events(self.get("/events", infra_env_id=infra_env_id), f"{self.base}/events")
+
+
+def path_of(path: str, query: Mapping[str, str]) -> str:
+    """Return a path with its query, sorted by name: the name of an answer in a recording."""
+    return path + (f"?{urlencode(sorted(query.items()))}" if query else "")
 
 
 def _reason(body: bytes, status: str) -> str:

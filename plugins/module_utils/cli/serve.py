@@ -1,4 +1,4 @@
-"""`agentlab serve SIMULATOR`: one of the lab's simulators in the foreground."""
+"""`agentlab serve`: one of the lab's simulators, or the recording of a run, in the foreground."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..documents import load_json, read_file
 from ..vocabulary import Exit, Port
+from .replay import play, speed
 from .terminal import say
 
 SIGNERS = "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR"
@@ -98,14 +99,32 @@ SIMULATORS: dict[str, Callable[[list[str]], int]] = {"assisted-service": assiste
 
 
 def main(argv: list[str]) -> int:
-    """Start the simulator that the first argument names."""
+    """Start the simulator that the first argument names, or play the recording of a run."""
     parser = argparse.ArgumentParser(
-        prog="agentlab serve", description="Start one of the lab's simulators in the foreground.", allow_abbrev=False
+        prog="agentlab serve",
+        description="Start one of the lab's simulators in the foreground, or play the recording of a run.",
+        allow_abbrev=False,
     )
-    names = parser.add_subparsers(dest="name", required=True, metavar="SIMULATOR", title="simulators")
+    parser.add_argument(
+        "--replay",
+        type=Path,
+        metavar="DIR|ARCHIVE",
+        help="play the recording of a run: its directory, its artifacts, or an archive of these",
+    )
+    parser.add_argument("--speed", type=speed, default=1.0, metavar="N", help="play it N times as fast (default 1)")
+    parser.add_argument(
+        "--listen",
+        type=_listen,
+        default=("127.0.0.1", Port.ASSISTED_SERVICE),
+        metavar="HOST:PORT",
+        help=f"address to play it on, default 127.0.0.1:{Port.ASSISTED_SERVICE}; port 0 selects a free one",
+    )
+    names = parser.add_subparsers(dest="name", metavar="SIMULATOR", title="simulators")
     for name, function in SIMULATORS.items():
         names.add_parser(name, help=(function.__doc__ or "").partition(";")[0], add_help=False)
     if argv[:1] and argv[0] in SIMULATORS:
         return SIMULATORS[argv[0]](argv[1:])
-    parser.parse_args(argv)
-    return Exit.OK
+    args = parser.parse_args(argv)
+    if args.replay is None:
+        parser.error("name a simulator, or a run with --replay")
+    return play(args.replay, args.speed, args.listen)

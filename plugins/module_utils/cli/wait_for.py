@@ -13,6 +13,7 @@ from ..assisted.view import LiveView
 from ..log import LEVELS, Log, level_of
 from ..report.changes import WaitEvents
 from ..report.secrets import of_run
+from ..state import recording
 from ..state.events import FILE, Event, EventLog
 from ..vocabulary import Exit
 from ..waitfor import EVENTS, Recorder, wait_for
@@ -41,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
         "--record",
         type=Path,
         metavar="DIR",
-        help="record the last state of cluster and events in this directory, as JSON, and events.jsonl",
+        help="record the last state of cluster and events in this directory, as JSON, with events.jsonl and recording.jsonl",
     )
     top.add_argument(
         "-o",
@@ -71,6 +72,9 @@ def main(argv: list[str]) -> int:
             EventLog(args.record / Path(FILE).name if args.record else None, secrets),
             emit=_print if args.output else lambda __: None,
         )
+        tape = (
+            recording.Recorder(args.record / Path(recording.FILE).name, secrets) if args.record else recording.no_tape
+        )
         watchers = [w for w in (Recorder(args.record) if args.record else None, view and view.show, events.show) if w]
 
         def message(level: str, text: str) -> None:
@@ -89,5 +93,6 @@ def main(argv: list[str]) -> int:
             stall=args.stall_timeout * 60,
             skip_password=args.skip_password_print,
             show_operators=events.show_operators,
+            tape=tape,
         )
     return outcome.exit_code

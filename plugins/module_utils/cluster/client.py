@@ -11,6 +11,7 @@ from .._deps import optional
 from ..documents import DocumentError, load_json, load_yaml, read_file, read_reply
 from ..errors import ClusterError
 from ..shapes import Shape, ShapeError, check
+from ..state.recording import Tape, no_tape
 from . import shapes
 from .pods import CONTROLLER, NAMESPACE
 
@@ -24,13 +25,13 @@ MACHINE_CONFIG = "/apis/machineconfiguration.openshift.io/v1"
 class ClusterClient:
     """Client of the API of a kubeconfig. Each call is one request, bounded by `timeout` seconds.
 
-    Raises `ClusterError` for a kubeconfig that cannot be used. Proxies of the environment are ignored, redirections are
+    tape: gets each answer of a GET. Raises `ClusterError` for a kubeconfig that cannot be used. Proxies of the environment are ignored, redirections are
     refused. All methods but `find` and `live` raise `ClusterError` when the API does not answer or refuses, or when a
     field that is used has another type than in the OpenShift API.
     """
 
-    def __init__(self, kubeconfig: Path, timeout: float = 15) -> None:
-        self.kubeconfig = kubeconfig
+    def __init__(self, kubeconfig: Path, timeout: float = 15, tape: Tape = no_tape) -> None:
+        self.kubeconfig, self.tape = kubeconfig, tape
         self.timeout = timeout
         settings = kubernetes.client.Configuration()
         try:
@@ -66,10 +67,12 @@ class ClusterClient:
 
         Raises `ClusterError` for every other error, also of the network, with the URL.
         """
-        url = self.server + path
+        url, status = self.server + path, 0
 
         def ask() -> bytes | None:
+            nonlocal status
             with self.session.get(url, timeout=self.timeout, stream=True, allow_redirects=False) as answer:
+                status = answer.status_code
                 if answer.status_code == 404:
                     return None
                 answer.raise_for_status()
@@ -80,10 +83,13 @@ class ClusterClient:
         try:
             body = deadline.within(deadline.REQUEST_SECONDS, ask)
             if body is None:
+                self.tape("openshift", path, status, "not found")
                 return None
             found: dict[str, Any] = load_json(body, name="the answer")
             check(found, shape, "the answer")
+            self.tape("openshift", path, status, found)
         except (requests.RequestException, OSError, DocumentError, ShapeError) as error:
+            self.tape("openshift", path, status if status >= 300 else 0, "no answer")
             raise ClusterError(f"GET {url}: {error}") from error
         return found
 

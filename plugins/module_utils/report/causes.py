@@ -206,6 +206,12 @@ def _domains(facts: Facts) -> Iterator[Cause]:
             )
 
 
+def signs(text: str) -> str:
+    """Return the lines of a console that mean something to `causes`, which finds the same in them as in the whole text."""
+    found = (sign.search(line) for line in text.splitlines() for sign, __ in (*CONSOLE_ENDS, *CONSOLE_REMARKS))
+    return "\n".join(dict.fromkeys(match.string[:2000] for match in found if match))
+
+
 def _consoles(facts: Facts) -> Iterator[Cause]:
     yield from _said(facts, CONSOLE_ENDS, SURE)
 

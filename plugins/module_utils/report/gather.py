@@ -27,6 +27,8 @@ from ..plan.machines import Node, interfaces
 from ..plan.model import Plan
 from ..redact import redact_stream
 from ..sandbox import faults, services
+from ..state import recording
+from . import facts
 from .causes import Cause, Facts, causes
 from .host_logs import collect
 from .probe import consoles, domain_states, refusal, rendezvous_ip, units
@@ -78,6 +80,9 @@ class Gatherer:
         self.facts = Facts(plan=phases.present(plan, run_dir), rendezvous_ip=address, run_dir=run_dir.absolute())
         self.injected: list[str] = []
         self.secrets = of_run(run_dir)
+        self.tape = (
+            recording.Recorder(run_dir / recording.FILE, self.secrets) if not self.elsewhere else recording.no_tape
+        )
 
     def run(self) -> Gathered:
         """Collect everything, determine the causes, and write `summary.txt`.
@@ -100,7 +105,10 @@ class Gatherer:
             for (name, __), result in zip(jobs, pool.map(lambda job: _reason(job[1]), jobs), strict=True):
                 if result:
                     self.out.missing[name] = result
-        self.out.causes = [] if self.elsewhere else causes(self.facts)
+        if not self.elsewhere:
+            self.out.causes = causes(self.facts)
+            facts.record(self.tape, self.facts, self.out.causes, self.plan)
+            self._recording()
         self._write("summary.txt", self.summary())
         give_to_owner(self.out.directory)
         return self.out
@@ -159,7 +167,14 @@ class Gatherer:
             "logs/*.jsonl",
         ):
             for path in sorted(self.run_dir.glob(pattern)):
-                self._copy_file(f"run/{path.relative_to(self.run_dir)}", path)
+                if path.name != Path(recording.FILE).name:
+                    self._copy_file(f"run/{path.relative_to(self.run_dir)}", path)
+
+    def _recording(self) -> None:
+        """Copy the recording, which has got its last lines."""
+        path = self.run_dir / recording.FILE
+        if reason := _reason(lambda: self._copy_file(f"run/{recording.FILE}", path)):
+            self.out.missing["recording"] = reason
 
     def _libvirt(self) -> None:
         self.facts.domains = domain_states(self.plan)
@@ -189,7 +204,7 @@ class Gatherer:
     def _service(self) -> None:
         """Read from the service, or if it is gone, from the wait's last record."""
         token, scheme = self.auth
-        client = AssistedClient(self.facts.rendezvous_ip, token, scheme)
+        client = AssistedClient(self.facts.rendezvous_ip, token, scheme, tape=self.tape)
         try:
             clusters, envs = client.clusters(), client.infra_envs()
             cluster = client.cluster(clusters[0]["id"]) if clusters else None
@@ -207,7 +222,7 @@ class Gatherer:
         self._json("assisted/events.json", events)
 
     def _kube(self) -> None:
-        kube = ClusterClient(self.run_dir / "auth" / "kubeconfig")
+        kube = ClusterClient(self.run_dir / "auth" / "kubeconfig", tape=self.tape)
         nodes = kube.nodes()
         self._json("cluster/nodes.json", nodes)
         self._json("cluster/clusterversion.json", kube.cluster_version())

@@ -10,7 +10,9 @@ from pathlib import Path
 from ..plan import phases
 from ..plan.model import Plan
 from ..sandbox import services
+from ..state.recording import Tape, no_tape
 from ..watch import Seen
+from . import facts
 from .causes import Cause, Facts, Unit, causes
 from .ssh import run, ssh
 
@@ -115,10 +117,11 @@ class Probe:
 
     Call it with what a wait has seen; it completes that with machines, consoles, services of the lab, and units of the
     rendezvous host. The units are queried from `UNITS_AFTER` seconds on, every `UNITS_PACE` seconds, and only while no
-    API answers.
+    API answers. tape: gets what was found, and the causes.
     """
 
-    def __init__(self, plan: Plan, run_dir: Path) -> None:
+    def __init__(self, plan: Plan, run_dir: Path, tape: Tape = no_tape) -> None:
+        self.tape, self.whole = tape, plan
         self.plan, self.run_dir = phases.present(plan, run_dir), run_dir
         self.address = rendezvous_ip(plan, run_dir)
         self.facts, self.asked = Facts(plan=self.plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0
@@ -141,4 +144,6 @@ class Probe:
             self.asked = time.monotonic()
         self.facts.cluster, self.facts.events, self.facts.refusal = seen.cluster, seen.events, seen.refusal
         self.facts.nodes, self.facts.pods = [] if seen.kube else None, seen.pods
-        return causes(self.facts)
+        found = causes(self.facts)
+        facts.record(self.tape, self.facts, found, self.whole)
+        return found

@@ -1,7 +1,7 @@
 """From what a failed run left to a profile that shows the failure again.
 
 The best source wins: the profile of a run of agentlab, a configuration of dev-scripts, install-config and agent-config. The first
-cause is that of the run page, or the last failed validation or error in the installer's log; it suggests faults.
+cause is that of the run page or of the recording, or the last failed validation or error in the installer's log; it suggests faults.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..devscripts import importer
 from ..documents import DocumentError, load_json, load_yaml
 from ..plan import profile, rundir
 from ..redact import redact
+from ..state.recording import PROFILE, Player, at_the_end, load
 from . import shape, suspects
 from .evidence import EvidenceError, File, collect
 
@@ -25,6 +26,7 @@ _FAILED = re.compile(
     r"level=(?:warning|error|fatal) .*?msg=\"?(?P<text>Host \S+ validation: [^\"]+|.*(?:fails a validation|Failed - |timeout while|"
     r"is error).*?)\"?$"
 )
+_TEXTS = ("log", "config", "recording", "events")
 _LINE = 4096  # of a longer line the beginning counts
 _INSTALLED = "To access the cluster as the system:admin user"  # the line of `wait-for install-complete`
 _VERSION = re.compile(r"OpenShift Installer (?:v)?(\d+\.\d+\.\d+[\w.-]*)|Built from commit (\w+)")
@@ -64,10 +66,13 @@ def reproduce(path: Path) -> Reproduction:
     is in `unknown`.
     """
     found = collect(path)
-    documents = {kind: _document(kind, file) for kind, file in found.items() if kind not in ("log", "config")}
-    raw, cluster, names, source, unknown = _profile(found, documents)
+    documents = {kind: _document(kind, file) for kind, file in found.items() if kind not in _TEXTS}
+    unknown: list[str] = []
+    played = _played(found.get("recording"), unknown)
+    raw, cluster, names, source, more = _profile(found, documents, played)
+    unknown += more
     log = found["log"].data.decode(errors="replace") if "log" in found else ""
-    cause = _cause(documents.get("run"), log)
+    cause = _cause(documents.get("run"), played, log)
     suspect = suspects.of(cause, names) if cause else None
     if not cause:
         unknown.append("the first cause: neither a run page nor the installer's log of a failure names one")
@@ -92,8 +97,21 @@ def _document(kind: str, file: File) -> Any:
     return found
 
 
+def _played(file: File | None, unknown: list[str]) -> Player | None:
+    """The recording of a run, played to its end; what is wrong with it is added to `unknown`."""
+    if file is None:
+        return None
+    try:
+        player = at_the_end(load(file.data, file.name))
+    except ValueError as error:
+        unknown.append(str(error))
+        return None
+    unknown += player.notes
+    return player
+
+
 def _profile(
-    found: Mapping[str, File], documents: Mapping[str, Any]
+    found: Mapping[str, File], documents: Mapping[str, Any], played: Player | None
 ) -> tuple[dict[str, Any], str, dict[str, str], str, list[str]]:
     """The profile, the name of the cluster, its host names and the lab's, the kind of source, and what is unknown."""
     cluster = str(((documents.get("run") or {}).get("verdict") or {}).get("cluster") or "")
@@ -112,6 +130,9 @@ def _profile(
         derived = shape.derive(install, agent)
         unknown = derived.unknown + ([] if agent else ["agent-config.yaml: the hosts' names, MACs and addresses"])
         return derived.raw, derived.cluster or cluster, derived.names, "install-config.yaml", unknown
+    recorded = played.get("lab", PROFILE) if played else None
+    if recorded and isinstance(recorded.body, dict):
+        return dict(recorded.body), cluster, {}, "the recording", []
     raise EvidenceError(
         f"{next(iter(found.values())).name}: no profile can be made: there is neither a profile, nor a configuration of "
         "dev-scripts, nor an install-config.yaml or the installer's state"
@@ -149,7 +170,7 @@ def _config(found: Mapping[str, File], documents: Mapping[str, object]) -> tuple
     return None
 
 
-def _cause(run: Mapping[str, Any] | None, log: str) -> str:
+def _cause(run: Mapping[str, Any] | None, played: Player | None, log: str) -> str:
     verdict = (run or {}).get("verdict") or {}
     if verdict.get("result") == "installed" or _INSTALLED in log:
         return ""
@@ -157,6 +178,8 @@ def _cause(run: Mapping[str, Any] | None, log: str) -> str:
         text = cause.get("text") if isinstance(cause, dict) else cause
         if isinstance(text, str) and text:
             return text
+    if played and (recorded := played.causes()):
+        return recorded[0][0]
     failed = [match["text"] for line in log.splitlines() if (match := _FAILED.search(line[:_LINE]))]
     return failed[-1].strip() if failed else ""
 

@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 MOST_FILES = 100_000
 MOST_BYTES = 4 << 30
 """Limit of what an archive has in it, unpacked: one that claims more is not read on."""
-LARGEST = {"log": 64 << 20}
+LARGEST = {"log": 64 << 20, "recording": 64 << 20, "events": 64 << 20}
 _LARGEST = 8 << 20
 
 # Kind -> name of the file, as a pattern of its whole path.
@@ -33,6 +33,8 @@ KINDS: dict[str, re.Pattern[str]] = {
     "prowjob": re.compile(r"(.*/)?prowjob\.json"),
     "agent-cluster-install": re.compile(r"(.*/)?agent-cluster-install\.yaml"),
     "cluster-deployment": re.compile(r"(.*/)?cluster-deployment\.yaml"),
+    "recording": re.compile(r"(.*/)?recording\.jsonl(\.gz)?"),
+    "events": re.compile(r"(.*/)?logs/events\.jsonl"),  # artifacts of a job also have those of ansible-runner
     "nmstate": re.compile(r"(.*/)?nmstateconfig\.yaml"),
 }
 _INNER = re.compile(r"(.*/)?agent-gather[^/]*\.tar\.(xz|gz)")
@@ -71,11 +73,12 @@ def collect(path: Path) -> dict[str, File]:
             raise EvidenceError(f"{path}: there is no such directory or archive")
         for name, size, opened in members:
             kind = next((kind for kind, pattern in KINDS.items() if pattern.fullmatch(name)), None)
-            if kind is None or size > LARGEST.get(kind, _LARGEST):
+            # Of a longer recording the beginning can be played.
+            if kind is None or (kind != "recording" and size > LARGEST.get(kind, _LARGEST)):
                 continue
             known = found.get(kind)
             if known is None or _depth(name) < _depth(known.name):
-                found[kind] = File(name, opened.read(LARGEST.get(kind, _LARGEST)))
+                found[kind] = File(name, opened.read(LARGEST.get(kind, _LARGEST) + 1))
     except OSError as error:
         raise EvidenceError(f"{error.filename or path}: {error.strerror or error}") from None
     except (tarfile.TarError, EOFError, ValueError) as error:

@@ -130,7 +130,7 @@ class EventLog:
         clean = [self._clean(one) for one in events]
         if clean and self.path:
             lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in clean)
-            _append(self.path, lines.encode())
+            append(self.path, lines.encode())
         return clean
 
     def _clean(self, one: Event) -> Event:
@@ -164,9 +164,14 @@ def read(path: Path) -> Found:
         with path.open("rb") as stream:
             cut = max(0, os.fstat(stream.fileno()).st_size - MAX_BYTES)
             stream.seek(cut)
-            lines = stream.read(MAX_BYTES).split(b"\n")
+            return parse(stream.read(MAX_BYTES), cut)
     except FileNotFoundError:
         return Found([])
+
+
+def parse(data: bytes, cut: int = 0) -> Found:
+    """Return the events in the lines of `data`, as `read`. cut: bytes in front of it that were left out."""
+    lines = data.split(b"\n")
     whole = [line for line in lines[1 if cut else 0 :] if line.strip()]
     events = list(_events(whole))
     return Found(events, len(whole) - len(events), cut)
@@ -204,7 +209,11 @@ def moment(stamp: str) -> int | None:
         return None
 
 
-def _append(path: Path, data: bytes) -> None:
+def append(path: Path, data: bytes) -> None:
+    """Append whole lines to a file (0600) in one piece, after what a killed writer may have left.
+
+    The file and its folder are made if necessary. Several processes may write at once. Raises `OSError`; then nothing was appended.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:

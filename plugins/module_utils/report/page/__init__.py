@@ -7,6 +7,8 @@ the logs of the run (`document`), and the page is a template with one style shee
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ...state import write_atomic
@@ -20,14 +22,14 @@ SMALL, LARGE, MANY = 2 << 20, 5 << 20, 20
 """Bytes of a page at most: of up to `MANY` hosts, and of more."""
 
 
-def collect(run_dir: Path, *, live: bool = False) -> tuple[Run, str]:
+def collect(run_dir: Path, *, live: bool = False, clock: Callable[[], float] = time.time) -> tuple[Run, str]:
     """Return the document of a run and its page, which is bounded in size: with fewer lines of logs if it must be.
 
-    live: the run is in progress. Raises `OSError` when the report directory cannot be written.
+    live: the run is in progress; clock: its time, of a replay another than now. Raises `OSError` when the report directory cannot be written.
     """
     lines = LINES
     while True:
-        run = Collector(run_dir, live, lines).run()
+        run = Collector(run_dir, live, lines, clock).run()
         text = page(run)
         hosts = sum(lane["group"] == "hosts" for lane in run["lanes"])
         if len(text) <= (SMALL if hosts <= MANY else LARGE) or not lines:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +51,7 @@ _ENDS = {
 
 @dataclass
 class Collector:
-    """Reads the run in `run_dir`. live: the run is in progress. lines: see `LINES`.
+    """Reads the run in `run_dir`. live: the run is in progress. lines: see `LINES`. clock: the time.
 
     What cannot be read is in `missing` afterwards, a line for each file with the reason.
     """
@@ -59,6 +59,7 @@ class Collector:
     run_dir: Path
     live: bool = False
     lines: int = LINES
+    clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
         self.report = self.run_dir / REPORT
@@ -71,7 +72,7 @@ class Collector:
         It also copies logs of the run directory into the report, and a finished installation into the history of its
         profile.
         """
-        now = int(time.time() * 1000)
+        now = int(self.clock() * 1000)
         self._copy()
         plan, events = self._plan(), self._events()
         times = [at for one in events if (at := moment(one["time"])) is not None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -34,6 +35,7 @@ _HEADERS = {
 class Server(ThreadingHTTPServer):
     """Serves the run in `run_dir`. Raises `OSError` if the port is taken. port: 0 selects a free one.
 
+    clock: the time of the run, of a replay another than now.
     Use it as any `socketserver` server: `serve_forever` in a thread, `shutdown` to end. It listens on 127.0.0.1 only.
     """
 
@@ -41,8 +43,8 @@ class Server(ThreadingHTTPServer):
     # A port that is in use must be an error.
     allow_reuse_address = False
 
-    def __init__(self, run_dir: Path, port: int = 0) -> None:
-        self.run_dir = run_dir
+    def __init__(self, run_dir: Path, port: int = 0, clock: Callable[[], float] = time.time) -> None:
+        self.run_dir, self._clock = run_dir, clock
         self._lock = threading.Lock()
         self._seen: tuple[object, ...] = ()
         self._made: tuple[Run, str] | None = None
@@ -63,7 +65,7 @@ class Server(ThreadingHTTPServer):
             seen = tuple(_signature(self.run_dir / name) for name in _WATCHED)
             if self._made is None or seen != self._seen:
                 self._seen = seen
-                self._made = collect(self.run_dir, live=True)
+                self._made = collect(self.run_dir, live=True, clock=self._clock)
                 self.number += 1
             return (*self._made, self.number)
 
