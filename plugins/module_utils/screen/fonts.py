@@ -19,7 +19,8 @@ class Font(NamedTuple):
     """A font of glyphs that are 8 dots wide.
 
     name: for messages; height: rows of a glyph; cell: dots from one cell to the next; glyphs: rows of dots by
-    character; characters: the reverse. Of characters with the same dots (such as K and the sign for kelvin) the first one is in `characters`.
+    character; characters: the reverse. Of characters with the same dots (such as K and the sign for kelvin) the first one
+    is in `characters`.
     """
 
     name: str

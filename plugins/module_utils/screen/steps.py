@@ -108,7 +108,11 @@ def follow(
             for codes in keys.typed(step["type"]):
                 machine.press(codes)
         elif "picture" in step:
-            Path(step["picture"]).write_bytes(to_png(machine.picture()))
+            data = to_png(machine.picture())
+            try:
+                Path(step["picture"]).write_bytes(data)
+            except OSError as error:
+                raise LabError(f"{step['picture']}: the picture cannot be written: {error.strerror}") from error
 
 
 def read(machine: Machine) -> text.Screen:
@@ -149,4 +153,5 @@ def _graphics(picture: Picture) -> str:
 
 
 def _kind(value: object) -> str:
-    return {dict: "a mapping", list: "a list", str: "a string"}.get(type(value), repr(value))
+    names: dict[type, str] = {dict: "a mapping", list: "a list", str: "a string"}
+    return names.get(type(value), repr(value))
