@@ -1,4 +1,4 @@
-"""Pictures: PPM and PNG as QEMU and libvirt write them (libvirt 9 chooses PNG), and PNG for people."""
+"""Pictures: PPM and PNG as QEMU and libvirt write them (libvirt 9 chooses PNG), and PNG for users."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Picture(NamedTuple):
 
 
 def from_ppm(data: bytes) -> Picture:
-    """Read a PPM (P6, 8 bits a colour); `LabError` for other data, or less than its header says."""
+    """Read a PPM (P6, 8 bits a colour); `LabError` for other data, or fewer bytes than in its header."""
     header = _HEADER.match(data)
     if not header:
         raise LabError("the picture of the screen is not a PPM with 8 bits a colour")

@@ -12,7 +12,7 @@ from . import keys, text
 from .picture import Picture, to_png
 
 SECONDS = 60.0
-"""How long a step waits for its text unless it says otherwise."""
+"""How long a step waits for its text without a timeout of its own."""
 LONGEST = 3600.0
 POLL_SECONDS = 0.5
 

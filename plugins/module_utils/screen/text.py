@@ -10,7 +10,7 @@ from .fonts import WIDTH, Font, known
 from .picture import Picture
 
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
-"""Stands for a cell that is no glyph of the font."""
+"""Replaces a cell that is not a glyph of the font."""
 SHARE = 0.9
 """A grid fits when this share of the cells with dots in two colours are glyphs."""
 _CURSOR = 3  # rows at the bottom of a cell in which a cursor is drawn
