@@ -14,6 +14,7 @@ UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 SHARE = 0.9
 """A grid fits when this share of the cells with dots in two colours are glyphs."""
 _CURSOR = 3  # rows at the bottom of a cell in which a cursor is drawn
+_FEW = 8
 
 Colour = tuple[int, int, int]
 
@@ -118,27 +119,39 @@ def _plain(lines: list[bytes]) -> bool:
     return lines[0] == lines[0][:3] * WIDTH and all(line == lines[0] for line in lines)
 
 
+def _colours(lines: list[bytes]) -> set[bytes]:
+    if _plain(lines):
+        return {lines[0][:3]}  # most cells, and it is fast
+    dots = b"".join(lines)
+    return {dots[at : at + 3] for at in range(0, len(dots), 3)}
+
+
 def _fit(picture: Picture, font: Font, left: int, top: int) -> float:
-    """Return the share of the cells with several colours that are glyphs; it stops early when too few are."""
-    seen = good = 0
+    """Return the share of the cells of two colours that are glyphs; it stops early when too few are.
+
+    Cells of more colours, such as those of the firmware's logo beside its messages, are no text. Next to them a few
+    glyphs may be part of a drawing: fewer than `_FEW` are no text either.
+    """
+    seen = good = drawn = 0
     for __, __, lines in _cells(picture, font, left, top):
-        if _plain(lines):
+        colours = len(_colours(lines))
+        drawn += colours > 2
+        if colours != 2:
             continue
         seen += 1
         good += bool(_matches(lines, font))
         if seen >= 40 and good < SHARE / 2 * seen:
             return 0.0
-    return good / seen if seen else 0.0
+    return good / seen if seen and not (drawn and good < _FEW) else 0.0
 
 
 def _matches(lines: list[bytes], font: Font) -> list[Cell]:
     """Return what a cell of two colours can be: at most one for each choice of the background."""
-    dots = b"".join(lines)
-    colours = {dots[at : at + 3] for at in range(0, len(dots), 3)}
+    colours = _colours(lines)
     if len(colours) != 2:
         return []
     found = []
-    ordered = sorted(colours, key=lambda colour: colour != dots[:3])
+    ordered = sorted(colours, key=lambda colour: colour != lines[0][:3])
     for background, foreground in (ordered, ordered[::-1]):
         rows = bytes(
             sum((line[at * 3 : at * 3 + 3] == foreground) << (WIDTH - 1 - at) for at in range(WIDTH)) for line in lines
