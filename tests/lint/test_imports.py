@@ -33,7 +33,7 @@ LAYERS = (
     ("_yaml", "redact", "watch"),
     ("documents",),
     ("ignition", "nmstate", "packages", "release", "state"),
-    ("assisted", "coreos", "keys"),
+    ("assisted", "coreos", "keys", "screen"),
     ("installer", "plan"),
     ("cluster", "devscripts", "libvirt"),
     ("conformance", "drift"),

@@ -48,7 +48,7 @@ LAB: dict[str, Verb] = {
     "status": Verb("print stages, machines, failing validations and the first cause of a cluster", "status"),
     "open": Verb("show the run page: what happened when, what failed first, and what to do next", "run_page"),
     "ssh": Verb("open a shell on a node, or run a command there", "node", "ssh"),
-    "console": Verb("print, follow or attach to a node's serial console", "node", "console"),
+    "console": Verb("print, follow or attach to a node's serial console; read its screen", "node", "console"),
     "power": Verb("read or change a node's power state through its BMC", "node", "power"),
     "logs": Verb("print or follow journals, consoles and logs of the lab's services, merged by time", "logs"),
     "fault": Verb("inject a fault into a running lab, or undo it", "fault"),

@@ -10,6 +10,7 @@ from ..errors import LabError
 from ..plan.machines import interfaces
 from ..report.ssh import ssh as ssh_to
 from ..vocabulary import Exit
+from . import screen
 from .cluster import Cluster, add_cluster, add_output, again_inside, attempt, become, print_output
 from .terminal import say
 
@@ -41,18 +42,26 @@ def ssh(argv: list[str]) -> int:
 
 
 def console(argv: list[str]) -> int:
-    """Print a node's serial console, follow it, or attach to it."""
-    parser = _parser("console", None, "Print the end of a node's serial console.")
+    """Print a node's serial console, follow it, or attach to it; or read its screen."""
+    parser = _parser("console", None, "Print the end of a node's serial console, or what its screen shows.")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("-f", "--follow", action="store_true", help="follow the output until Ctrl-C")
     how.add_argument(
         "-i", "--interactive", action="store_true", help="attach to it with input (virsh console; detach with Ctrl-])"
     )
+    how.add_argument("-s", "--screen", action="store_true", help="print what the screen shows as text, after the steps")
+    screen.add_steps(parser)
     args = parser.parse_args(argv)
+    if args.steps and not args.screen:
+        parser.error("--wait, --press, --type, --picture and --steps need --screen")
 
     def show(cluster: Cluster) -> int:
         node = cluster.node(args.node)
         cluster.check_remote_owner()
+        if args.screen:
+            steps = screen.parse(args.steps, args.timeout)
+            again_inside(cluster, ["console", *argv])
+            return screen.show(cluster, node, steps)
         if args.interactive:
             return become([*cluster.enter(), "virsh", "-c", cluster.libvirt, "console", node["domain"]])
         path = node["console"]

@@ -114,6 +114,7 @@ def render(
             element("tpm", {"model": "tpm-crb"}, element("backend", {"type": "emulator", "version": "2.0"}))
             if node["tpm"]
             else None,
+            element("video", None, element("model", {"type": "vga"})) if node.get("screen") else None,
         ),
     )
 

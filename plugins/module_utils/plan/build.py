@@ -379,6 +379,8 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             node["addressing"] = "dhcp" if dhcp else "static"
         if size["secure_boot"]:
             node["secure_boot"] = True
+        if size["screen"]:
+            node["screen"] = True
         if size["root_device_hints"]:
             node["root_device_hints"] = size["root_device_hints"]
         nodes.append(node)

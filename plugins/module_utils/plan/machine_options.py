@@ -76,6 +76,8 @@ class MachineOptions(TypedDict, total=False):
     """Whether its UEFI firmware has Microsoft's keys and starts only what is signed with one of them."""
     tpm: bool
     """Whether it has a TPM 2.0."""
+    screen: bool
+    """Whether it has a screen (VGA), which `agentlab console NODE --screen` reads."""
     root_device: Annotated[str, "device"] | None
     """Path of the disk to install to, as root device hint. Null: the installer chooses."""
     root_device_hints: RootDeviceHints

@@ -302,6 +302,8 @@ class Node(_Node, total=False):
     """How it gets its addresses; null, or not given: as the cluster."""
     secure_boot: bool | None
     """Whether its firmware starts only what is signed; null, or not given: it starts everything."""
+    screen: bool | None
+    """Whether it has a screen; null, or not given: it has a serial console only."""
     root_device_hints: Hints | None
     """Its root device hints other than `root_device`; null, or not given: none."""
     manufacturer: str | None

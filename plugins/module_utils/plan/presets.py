@@ -107,6 +107,7 @@ MACHINE: dict[str, Any] = {
     "firmware": "uefi",
     "secure_boot": False,
     "tpm": False,
+    "screen": False,
     "root_device": None,
     "root_device_hints": {},
     "disk_bus": "scsi",

@@ -74,6 +74,16 @@ def test_domain_with_bios_and_tpm() -> None:
     assert tree.find("devices/tpm/backend").get("version") == "2.0"
 
 
+def test_domain_with_a_screen() -> None:
+    node = plan("compact_ipv4")["nodes"][0]
+    blind, seen = (
+        domain.render({**node, **screen}, OWNER, pool="p", domain_type="kvm", console=Path("/console/log"))
+        for screen in ({}, {"screen": True})
+    )
+    assert blind.find("devices/video") is None
+    assert seen.find("devices/video/model").get("type") == "vga"
+
+
 def orders(tree: ET.Element) -> dict[str, str]:
     """Device -> its place in the boot order."""
     return {
