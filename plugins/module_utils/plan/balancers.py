@@ -8,21 +8,25 @@ from ..vocabulary import WITH_VIPS, Port
 from .fields import Platform
 from .machines import Network, Node
 from .model import Backend, Balancer, Frontend
-from .networks import outside_balancer, own_addresses
+from .networks import own_addresses
 from .options import Profile
 
 BALANCED = (Port.API, Port.MACHINE_CONFIG, Port.HTTPS, Port.HTTP)
 """Its ports."""
 
 
-def balances(profile: Profile, platform: Platform) -> bool:
-    """Return whether a complete profile's sandbox has a load balancer.
+def wanted(profile: Profile, platform: Platform) -> bool:
+    """Return whether a complete profile's cluster needs a load balancer that the profile does not name in `vips`.
 
-    That is so where the cluster has no virtual addresses of its own, on none and external or with `loadBalancer: UserManaged`, and
-    has several masters, unless the profile names the addresses of somebody else's. A single node is reached by its own address.
+    That is so on none and external with several masters: the assisted service refuses names that resolve to a node's own address. A
+    single node is reached by its own, and the others of `WITH_VIPS` have virtual ones.
     """
-    needed = profile["master"]["count"] > 1 and (platform not in WITH_VIPS or outside_balancer(profile))
-    return needed and profile["hypervisor"]["kind"] == "sandbox" and not any(profile["vips"].values())
+    return profile["master"]["count"] > 1 and platform not in WITH_VIPS and not any(profile["vips"].values())
+
+
+def balances(profile: Profile, platform: Platform) -> bool:
+    """Return whether a complete profile's sandbox has a load balancer; see `wanted`."""
+    return wanted(profile, platform) and profile["hypervisor"]["kind"] == "sandbox"
 
 
 def balancer(nodes: Sequence[Node], networks: Sequence[Network], directory: str) -> Balancer:

@@ -14,7 +14,6 @@ from typing import Any, cast
 from ..releases import LATEST, RELEASES, ReleaseProfile
 from ..vocabulary import WITH_VIPS
 from . import access_checks, day2_checks, link_checks, links, machine_checks, network_checks, segment_checks, tests
-from .balancers import BALANCED, balances
 from .build import PROXY_PORT, day2_names, node_names, platform_of
 from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
@@ -263,10 +262,6 @@ def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:
         for name, port in ports.items():
             if port == PROXY_PORT:
                 yield ("services", name, "port"), port, "is that of the proxy: choose another one"
-    if balances(profile, platform_of(profile)):
-        for name, port in ports.items():
-            if port in BALANCED:
-                yield ("services", name, "port"), port, "is one of the load balancer: choose another one"
 
 
 def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -352,6 +347,7 @@ _CHECKS = (
     day2_checks.check_day2,
     access_checks.check_fencing,
     access_checks.check_proxy,
+    access_checks.check_balancer,
     machine_checks.check_names,
     machine_checks.check_disks,
     machine_checks.check_hints,
