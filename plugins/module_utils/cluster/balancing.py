@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import socket
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ..plan.model import Balancer, Frontend
-from ..sandbox.balancer import Server, servers
 from ..vocabulary import Port
 from .links import Finding
 
 CONNECT_SECONDS = 10.0
+STATS_SECONDS = 5.0
 _ROUTERS = 2
 """Replicas of the default ingress controller, where there are as many nodes for it."""
 _ROUNDS = 2
 """Connections for each node: others share the turns, such as the nodes' own clients."""
+
+
+class Server(NamedTuple):
+    """What the load balancer reports of a node behind one of its ports. state: such as `UP`, or `DOWN`; sessions: so far."""
+
+    frontend: str
+    node: str
+    state: str
+    sessions: int
+
+    @property
+    def up(self) -> bool:
+        """Whether it gets connections."""
+        return self.state.startswith("UP")
 
 
 def findings(balancer: Balancer) -> Iterator[Finding]:
@@ -81,3 +98,21 @@ def _ask(address: str, port: int) -> None:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.wrap_socket(plain).close()
+
+
+def servers(stats: Path) -> list[Server]:
+    """Return what a running load balancer reports of its nodes. stats: its socket.
+
+    Raises `OSError` when it does not answer within `STATS_SECONDS`.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(STATS_SECONDS)
+        client.connect(str(stats))
+        client.sendall(b"show stat\n")
+        text = b"".join(iter(lambda: client.recv(65536), b"")).decode(errors="replace")
+    rows = csv.DictReader(io.StringIO(text.removeprefix("# ")))
+    return [
+        Server(row["pxname"], row["svname"], row["status"], int(row["stot"] or 0))
+        for row in rows
+        if row.get("svname") not in (None, "FRONTEND", "BACKEND")
+    ]

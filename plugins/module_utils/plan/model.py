@@ -303,7 +303,7 @@ class Services(_Services, total=False):
     proxy: ProxyService | None
     """The only way out of the lab's networks; null, or not given: there is no proxy."""
     balancer: Balancer | None
-    """What api, api-int and *.apps resolve to; null, or not given: the cluster, or somebody else, has the addresses."""
+    """What api, api-int and *.apps resolve to; null, or not given: the cluster, or a load balancer of your own, has the addresses."""
 
 
 class _Boot(TypedDict):

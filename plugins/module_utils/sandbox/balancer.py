@@ -1,12 +1,9 @@
-"""The load balancer of a lab (haproxy): its configuration, its start, and what it says about its nodes."""
+"""The load balancer of a lab (haproxy): its configuration and its start."""
 
 from __future__ import annotations
 
-import csv
-import io
 import socket
 from pathlib import Path
-from typing import NamedTuple
 
 from ..addresses import in_url
 from ..errors import LabError
@@ -14,7 +11,6 @@ from ..plan.model import Balancer, Plan
 from . import processes
 from .lifecycle import Service
 
-STATS_SECONDS = 5.0
 _PROGRAM = "balancer"
 _DEFAULTS = """\
 global
@@ -32,20 +28,6 @@ defaults
   timeout check 5s
   default-server inter 2s fall 3 rise 1
 """
-
-
-class Server(NamedTuple):
-    """What the load balancer says about a node behind one of its ports. state: such as `UP`, or `DOWN`; sessions: so far."""
-
-    frontend: str
-    node: str
-    state: str
-    sessions: int
-
-    @property
-    def up(self) -> bool:
-        """Whether it gets connections."""
-        return self.state.startswith("UP")
 
 
 def config(balancer: Balancer) -> str:
@@ -90,21 +72,3 @@ def render(plan: Plan, base: Path, haproxy: str) -> Service:
         healthy,
         leftovers=(Path(balancer["stats"]),),
     )
-
-
-def servers(stats: Path) -> list[Server]:
-    """Return what a running load balancer says about its nodes. stats: its socket.
-
-    Raises `OSError` when it does not answer within `STATS_SECONDS`.
-    """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-        client.settimeout(STATS_SECONDS)
-        client.connect(str(stats))
-        client.sendall(b"show stat\n")
-        text = b"".join(iter(lambda: client.recv(65536), b"")).decode(errors="replace")
-    rows = csv.DictReader(io.StringIO(text.removeprefix("# ")))
-    return [
-        Server(row["pxname"], row["svname"], row["status"], int(row["stot"] or 0))
-        for row in rows
-        if row.get("svname") not in (None, "FRONTEND", "BACKEND")
-    ]

@@ -84,7 +84,7 @@ def test_every_node_serves(
     made: Any = started(tmp_path, port, names[:nodes], monkeypatch)
     serve(*names[:serving])
     for _ in range(100):  # until haproxy has noticed who is down, which is three checks
-        listed = balancer.servers(Path(made["stats"]))
+        listed = balancing.servers(Path(made["stats"]))
         if {one.node for one in listed if one.state == "UP"} == {*names[:serving]}:
             break
         threading.Event().wait(0.2)

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not HAPROXY, reason="haproxy is not installed")
 # TLS servers on 127.0.0.2 alone, that answer as those of a control plane do.
 SERVERS = """
 import http.server, ssl, subprocess, sys, threading, time, json, pathlib
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import balancing
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import balancer
 folder, haproxy, given = pathlib.Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
 subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -41,7 +42,7 @@ deadline, found = time.monotonic() + 30, []
 while time.monotonic() < deadline:
     time.sleep(0.5)
     try:
-        found = balancer.servers(pathlib.Path(given["stats"]))
+        found = balancing.servers(pathlib.Path(given["stats"]))
     except OSError:
         continue
     if all(one.up == (one.node == "master-0") for one in found):
@@ -73,7 +74,7 @@ def test_a_node_that_serves_gets_connections_and_one_that_does_not_gets_none(tmp
     ]
 
 
-def test_the_log_says_what_is_wrong_with_a_configuration(tmp_path: Path) -> None:
+def test_the_log_has_what_is_wrong_with_a_configuration(tmp_path: Path) -> None:
     path = tmp_path / "p.yml"
     path.write_text("topology: compact\nplatform: none\n")
     plan: Any = build.build(profile.load(path, None, "ostest"), "ostest")
