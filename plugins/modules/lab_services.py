@@ -12,6 +12,7 @@ description:
   - Starts a BMC emulator (sushy-tools), a registry (docker-registry), a file server and a time server (chronyd, which never
     sets the clock), each with its files below C(<state_dir>/services), and waits until each answers.
   - With C(services.proxy) in the plan, also a proxy (squid), the only way out of the lab's networks.
+  - With C(services.balancer), also a load balancer (haproxy), which the names of API and ingress resolve to.
   - Services that run with the same program and files are left alone.
   - On a hypervisor without a sandbox, an nftables table of the cluster restricts them to this host and its machines.
   - Without a plan, those of O(services), at the gateway of the first of O(networks).

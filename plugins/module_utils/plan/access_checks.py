@@ -1,4 +1,4 @@
-"""Checks of what a cluster reaches others by: BMCs that fence, and proxies of install-config. See `checks`."""
+"""Checks of what a cluster is reached by and reaches others by: load balancer, BMCs that fence, proxies. See `checks`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from .build import node_names
+from .balancers import BALANCED, wanted
+from .build import node_names, platform_of
+from .networks import outside_balancer
 from .options import Profile
 from .presets import FAMILIES
 from .problems import Finding
@@ -37,6 +39,27 @@ def check_proxy(profile: Profile, _cluster: str) -> Iterator[Finding]:
         except ValueError:
             continue  # a name, or not a URL, which openshift-install reports
         if f"ipv{address.version}" not in families:
-            wanted = " or ".join("IPv6" if family == "ipv6" else "IPv4" for family in families)
-            remedy = f"must have an {wanted} address, or a name: nodes with `stack: {profile['stack']}` have no other"
+            known = " or ".join("IPv6" if family == "ipv6" else "IPv4" for family in families)
+            remedy = f"must have an {known} address, or a name: nodes with `stack: {profile['stack']}` have no other"
             yield ("installer", "install_config", "proxy", field), value, remedy
+
+
+def check_balancer(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Who has the addresses of API and ingress, where the cluster has no virtual ones: the sandbox's load balancer, or another one."""
+    platform = platform_of(profile)
+    if platform != "baremetal" and outside_balancer(profile):
+        # The words of openshift-install; a profile's `platform` is the first one of install-config.yaml.
+        remedy = f'must only specify a single type of platform; cannot use both "{platform}" and "baremetal"'
+        yield ("installer", "install_config", "platform"), None, remedy
+    if not wanted(profile, platform):
+        return
+    if (kind := profile["hypervisor"]["kind"]) != "sandbox":
+        if profile["segments"]:
+            return  # which require a sandbox themselves
+        remedy = "requires `hypervisor: {kind: sandbox}`, which has a load balancer, or `vips` of one of your own"
+        yield ("platform",), platform, f"{remedy}, with several masters and kind {kind}"
+        return
+    for name in ("registry", "bmc", "http"):
+        port = profile["services"][name]["port"]
+        if port in BALANCED:
+            yield ("services", name, "port"), port, "is one of the load balancer's: choose another one"

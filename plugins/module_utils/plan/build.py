@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, cast
 from ..addresses import in_url
 from ..vocabulary import MAKERS, WITH_VIPS, Port
 from . import faults, names, tests
+from .balancers import balancer, balances
 from .disks import disks
 from .fields import Platform, Role
 from .host_network import network_config
@@ -67,12 +68,15 @@ def build(profile: Profile, cluster: str) -> Plan:
     networks += segments
     nodes = _nodes(profile, cluster, networks)
     platform = platform_of(profile)
-    vips = _vips(profile, networks, nodes, platform)
+    behind = balances(profile, platform)
+    vips = _vips(profile, networks, nodes, platform, balanced=behind)
     rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": own_addresses(nodes[0], networks)[0]["ip"]}
     gateway = machine["subnets"][0]["gateway"]
     services = lab_services(profile["services"], gateway, domain, state_directory(profile, cluster))
     if profile["network"]["connection"] == "proxied":
         services["proxy"] = {"port": PROXY_PORT, "url": f"http://{in_url(gateway)}:{PROXY_PORT}"}
+    if behind:
+        services["balancer"] = balancer(nodes, networks, services["directory"])
     fill_dns(networks, nodes, vips, domain)
     for network in networks:
         network["reservations"] = reservations(network, nodes, profile["addressing"])
@@ -298,17 +302,18 @@ def _lab_mirrors(registry: str) -> list[Any]:
     ]
 
 
-def _vips(profile: Profile, networks: list[Network], nodes: list[Node], platform: str) -> Vips:
-    """The addresses that api and *.apps resolve to.
+def _vips(profile: Profile, networks: list[Network], nodes: list[Node], platform: str, *, balanced: bool) -> Vips:
+    """The addresses that api and *.apps resolve to: the lab's load balancer if there is one (`balanced`).
 
-    Those of `WITH_VIPS` have virtual ones; on none and external, where upstream expects a load balancer, the nodes' own
-    are listed.
+    Otherwise those of `WITH_VIPS` have virtual ones; on none and external the nodes' own are listed.
     """
 
     def of(name: Literal["api", "ingress"], roles: tuple[str, ...]) -> list[str]:
         given = profile["vips"][name]
         if given is not None:
             return list(given)
+        if balanced:
+            return [subnet["gateway"] for subnet in networks[0]["subnets"]]
         if platform in WITH_VIPS:
             offset = profile["network"]["offsets"][name]
             return [str(ipaddress.ip_network(subnet["cidr"])[offset]) for subnet in networks[0]["subnets"]]

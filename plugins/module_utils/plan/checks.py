@@ -347,6 +347,7 @@ _CHECKS = (
     day2_checks.check_day2,
     access_checks.check_fencing,
     access_checks.check_proxy,
+    access_checks.check_balancer,
     machine_checks.check_names,
     machine_checks.check_disks,
     machine_checks.check_hints,

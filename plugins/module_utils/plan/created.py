@@ -23,6 +23,7 @@ def items(plan: Plan, host: str) -> list[Item]:
     named += [("network", network["name"]) for network in plan["networks"]]
     named.append(("pool", hypervisor["pool"]))
     named += [("domain", node["domain"]) for node in plan["nodes"]]
-    more = [*(["proxy"] if plan["services"].get("proxy") else []), *(["faults"] if of_lab(plan) else [])]
+    beyond = [name for name in ("proxy", "balancer") if plan["services"].get(name)]
+    more = [*beyond, *(["faults"] if of_lab(plan) else [])]
     named += [("service", name) for name in ("bmc", "registry", "http", "ntp", *more)]
     return [{"kind": kind, "name": name, "host": host} for kind, name in named]

@@ -249,6 +249,39 @@ class ProxyService(TypedDict):
     """Its URL."""
 
 
+class Backend(TypedDict):
+    """A node behind the load balancer."""
+
+    name: Label
+    """Its name."""
+    ip: Ip
+    """Its address."""
+
+
+class Frontend(TypedDict):
+    """A port of the load balancer."""
+
+    name: Name
+    """What is served: `api`, `machine-config`, `ingress`, `ingress-http`."""
+    port: Port
+    """The port, here and on the nodes."""
+    health: Annotated[str, "http"] | None
+    """Path that a node which serves answers over HTTPS; null: it accepts a connection."""
+    backends: list[Backend]
+    """The nodes that may serve it; those that do are found by their health."""
+
+
+class Balancer(TypedDict):
+    """The load balancer (haproxy)."""
+
+    addresses: list[Ip]
+    """Where it listens."""
+    frontends: list[Frontend]
+    """Its ports."""
+    stats: File
+    """Socket on the hypervisor at which it reports its nodes."""
+
+
 class _Services(TypedDict):
     """Of the services, what each plan has."""
 
@@ -269,6 +302,8 @@ class Services(_Services, total=False):
 
     proxy: ProxyService | None
     """The only way out of the lab's networks; null, or not given: there is no proxy."""
+    balancer: Balancer | None
+    """What api, api-int and *.apps resolve to; null, or not given: the cluster, or a load balancer of your own, has the addresses."""
 
 
 class _Boot(TypedDict):

@@ -1,4 +1,4 @@
-"""Services at the gateway address of a lab: BMCs, registry, files, time, proxy. Rendered from a plan.
+"""Services at the gateway address of a lab: BMCs, registry, files, time, proxy, load balancer. Rendered from a plan.
 
 `lifecycle` starts what is rendered here, and asks whether it answers. Everything is in
 `<state_dir>/services/<name>/`; mirroring a payload fills `registry/storage`, publishing a file `http/root`.
@@ -23,7 +23,7 @@ from ..addresses import in_url, version
 from ..boot import simulator
 from ..errors import LabError
 from ..plan.model import BmcService, Plan, Registry
-from . import httpd, processes, uplink
+from . import balancer, httpd, processes, uplink
 from .lifecycle import Service, ask_time, get
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ else:
 NAMES = ("bmc", "registry", "http", "ntp")
 """The services that every lab has."""
 PROXY = "proxy"
+BALANCER = "balancer"
 _PROXY_USERS = ("proxy", "squid")  # of Debian, of Fedora: squid never writes as root
 # A line of the proxy's log, in logfmt as the registry's.
 _PROXY_LINE = 'time="%{%Y-%m-%dT%H:%M:%S}tg.%03tuZ" client=%>a method=%rm url=%ru status=%>Hs bytes=%<st ms=%tr'
@@ -43,7 +44,8 @@ NTP_STRATUM = 8
 
 def names_of(plan: Plan) -> tuple[str, ...]:
     """Return the names of the services of a lab with this plan."""
-    return (*NAMES, PROXY) if plan["services"].get("proxy") else NAMES
+    more = (PROXY,) if plan["services"].get("proxy") else ()
+    return (*NAMES, *more, BALANCER) if plan["services"].get("balancer") else (*NAMES, *more)
 
 
 def render(
@@ -62,6 +64,7 @@ def render(
         "http": lambda folder: _http(plan, folder, addresses, private),
         "ntp": lambda folder: _ntp(plan, folder, addresses, private),
         PROXY: lambda folder: _proxy(plan, folder),
+        BALANCER: lambda folder: balancer.render(plan, folder, find_program("haproxy", "haproxy")),
     }
     chosen = names_of(plan) if wanted is None else wanted
     return {name: make(base / name) for name, make in makers.items() if name in chosen}
@@ -82,6 +85,8 @@ def errors(plan: Plan) -> dict[str, str]:
     }
     if proxy := wanted.get("proxy"):
         ports[PROXY] = proxy["port"]
+    if balanced := wanted.get("balancer"):
+        ports[BALANCER] = balanced["frontends"][0]["port"]
     address, found = wanted["address"], {}
     for name in ports:
         used = {"registry": plan["release"]["payload"] == "lab", "ntp": address in plan["installer"]["ntp_sources"]}

@@ -155,12 +155,45 @@ def test_machines_of_a_platform(platform: str, maker: str | None) -> None:
     assert plan["vips"] == {"api": ["192.168.111.5"], "ingress": ["192.168.111.4"]}
 
 
-def test_platform_none_resolves_to_the_nodes() -> None:
+def test_several_masters_without_virtual_addresses_are_behind_the_load_balancer() -> None:
     plan = build.build(profile.complete({"topology": "ha", "platform": "none"}), "ostest")
-    assert plan["vips"] == {
-        "api": ["192.168.111.20", "192.168.111.21", "192.168.111.22"],
-        "ingress": ["192.168.111.23", "192.168.111.24"],
+    gateway = ["192.168.111.1"]
+    assert (
+        plan["vips"]
+        == {"api": gateway, "ingress": gateway}
+        == {
+            "api": plan["endpoints"]["api_int"]["addresses"],
+            "ingress": plan["endpoints"]["console"]["addresses"],
+        }
+    )
+    assert {"ip": gateway[0], "names": ["api", "api-int", "virthost"]} in plan["networks"][0]["dns"]["hosts"]
+    balancer = plan["services"]["balancer"]
+    assert balancer and balancer["addresses"] == gateway
+    assert {one["port"]: [node["name"] for node in one["backends"]] for one in balancer["frontends"]} == {
+        6443: ["master-0", "master-1", "master-2"],
+        22623: ["master-0", "master-1", "master-2"],
+        443: ["worker-0", "worker-1"],
+        80: ["worker-0", "worker-1"],
     }
+    assert balancer["frontends"][0]["backends"][0]["ip"] == plan["rendezvous"]["ip"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"platform": "none"},
+        {"topology": "compact"},
+        {
+            "topology": "compact",
+            "platform": "external",
+            "vips": {"api": ["192.168.111.7"], "ingress": ["192.168.111.7"]},
+        },
+        {"topology": "compact", "platform": "none", "hypervisor": {"kind": "local"}},
+    ],
+)
+def test_who_has_addresses_has_no_load_balancer(given: dict[str, Any]) -> None:
+    plan = build.build(profile.complete(given), "ostest")
+    assert "balancer" not in plan["services"] and plan["vips"]["api"] != ["192.168.111.1"]
 
 
 def test_a_plan_shares_nothing_with_its_profile() -> None:

@@ -33,7 +33,9 @@ def test_a_node_in_a_segment_has_all_from_there(tmp_path: Path) -> None:
     assert config["dns-resolver"]["config"]["server"] == ["192.168.112.1"]
     assert [route["next-hop-address"] for route in config["routes"]["config"]] == ["192.168.112.1"]
     assert plan["networks"][1]["dns"] == plan["networks"][0]["dns"]
-    assert plan["rendezvous"]["ip"] == "192.168.111.80" and plan["vips"]["ingress"] == ["192.168.112.83"]
+    assert plan["rendezvous"]["ip"] == "192.168.111.80" and plan["vips"]["ingress"] == ["192.168.111.1"]
+    behind = plan["services"]["balancer"]["frontends"][2]
+    assert (behind["name"], behind["backends"]) == ("ingress", [{"name": "worker-0", "ip": "192.168.112.83"}])
     assert stored.findings(plan) == []
 
 
