@@ -185,7 +185,7 @@ def test_a_matrix_leaves_a_page_a_junit_and_a_history(
 
 
 @pytest.mark.slow
-def test_an_interrupted_matrix_ends_its_jobs_and_says_what_is_left(places: Path, tmp_path: Path) -> None:
+def test_an_interrupted_matrix_ends_its_jobs_and_reports_what_is_left(places: Path, tmp_path: Path) -> None:
     slow = {"profile": "sno_ipv4", "stages": ["configure"]}
     jobs = table(tmp_path / "jobs.yml", a=slow, b=slow)
     verb = ["matrix", "run", "--jobs", jobs, "--artifacts", str(places), "--cluster", "uti", "--most", "1"]
