@@ -74,7 +74,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Iterable[Cell]]) ->
 
 
 def wide(title: str, content: str) -> str:
-    """Return HTML in a region of its own, which the keyboard scrolls. title: what a screen reader says of it."""
+    """Return HTML in a region of its own, which the keyboard scrolls. title: for screen readers."""
     return f'<div class="wide" tabindex="0" role="region" aria-label="{html.escape(title)}">{content}</div>\n'
 
 

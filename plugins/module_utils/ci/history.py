@@ -1,4 +1,4 @@
-"""What the records of jobs tell: how long a job usually takes, how often it passes, and whether it is flaky."""
+"""What the records of jobs show: how long a job usually takes, how often it passes, and whether it is flaky."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIRTY = "-dirty"
 class Summary:
     """The runs of one job. usual: median seconds of those that passed, None without one; last: the result of the newest one.
 
-    flaky: commits at which it passed and failed, in the order of the records. A commit with other changes is none: what
+    flaky: commits at which it passed and failed, in the order of the records. A commit with other changes does not count: what
     was run is not known.
     """
 

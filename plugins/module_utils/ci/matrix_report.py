@@ -57,7 +57,7 @@ def duration(seconds: float) -> str:
 
 
 def page(outcomes: Sequence[Outcome], histories: Mapping[str, Summary], facts: Sequence[tuple[str, str]]) -> str:
-    """Return the page. outcomes: of all jobs; histories: by job; facts: what the page says first, as name and value."""
+    """Return the page. outcomes: of all jobs; histories: by job; facts: names and values at the top of the page."""
     counts = {kind: sum(one.result == kind for one in outcomes) for kind in dict.fromkeys(o.result for o in outcomes)}
     said = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no jobs"
     last = max((one.end for one in outcomes), default=0.0) or 1.0
@@ -96,7 +96,7 @@ def _history(one: Summary) -> Iterator[Cell]:
 def write_junit(outcomes: Iterable[Outcome], folder: Path) -> None:
     """Write the JUnit of a matrix: a case for each job, then the suites of each job's own JUnit, named after it.
 
-    folder: the artifacts of the matrix. A job's JUnit that is missing or damaged is left out: its case says that it
+    folder: the artifacts of the matrix. A job's JUnit that is missing or damaged is left out: its case has
     failed. Raises `OSError`.
     """
     done = list(outcomes)

@@ -1,7 +1,7 @@
 """`agentlab matrix run [JOB ...]` and `agentlab matrix history FILE ...`: many jobs on one machine, and what became of them.
 
 Each job is `agentlab ci run` in a process and a cluster of its own. The directory of a matrix in the artifacts has
-`index.html`, `junit.xml`, and a directory for each job as `ci run` leaves it, with the output beside it; runs after the
+`index.html`, `junit.xml`, and a directory for each job as `ci run` leaves it, with the output next to it; runs after the
 first are in `turn-2` and so on. The history has a record of each run, as `ci/results.jsonl`; files of several machines can
 be merged.
 """
@@ -221,7 +221,7 @@ class _Matrix:
         say(f"skip  {name}: {why}")
 
     def run(self) -> int:
-        """Run all jobs. After an interruption the running ones are told to end, and how to remove their clusters is said."""
+        """Run all jobs. After an interruption the running ones end, and the commands that remove their clusters are printed."""
         say(f"{len(self.waiting)} jobs; all labs together: {_budget(self.budget)}; artifacts: {self.folder}")
         for name, variables in self.left_out.items():
             if variables:
