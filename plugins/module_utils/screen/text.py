@@ -129,8 +129,8 @@ def _colours(lines: list[bytes]) -> set[bytes]:
 def _fit(picture: Picture, font: Font, left: int, top: int) -> float:
     """Return the share of the cells of two colours that are glyphs; it stops early when too few are.
 
-    Cells of more colours, such as those of the firmware's logo beside its messages, are no text. Next to them a few
-    glyphs may be part of a drawing: fewer than `_FEW` are no text either.
+    Cells of more colours, such as those of the firmware's logo next to its messages, are not text. Near them a few
+    glyphs may be part of a drawing: fewer than `_FEW` are not text either.
     """
     seen = good = drawn = 0
     for __, __, lines in _cells(picture, font, left, top):
