@@ -1,14 +1,30 @@
-"""The fixed fonts of screens, to look up characters by their dots."""
+"""The fixed fonts of screens, to look up characters by their dots: read from the firmware that draws with them."""
 
 from __future__ import annotations
 
-import base64
 import functools
-import zlib
+import lzma
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
-from . import glyphs
+from ..errors import LabError
 
+# Of Debian, of Fedora and its relatives.
+VGABIOS = (Path("/usr/share/seabios/vgabios-stdvga.bin"), Path("/usr/share/seavgabios/vgabios-stdvga.bin"))
+"""SeaBIOS's VGA BIOS, which has 256 glyphs of 16 rows in the order of code page 437."""
+OVMF = (Path("/usr/share/OVMF/OVMF_CODE_4M.fd"), Path("/usr/share/edk2/ovmf/OVMF_CODE.fd"))
+"""EDK II, whose GraphicsConsoleDxe has a table of EFI_NARROW_GLYPH, sorted by their characters (UEFI 2.10, 33.3.3.1)."""
+# By the letter A a font is found; its first rows are blank.
+_LETTER = bytes.fromhex("000010386cc6c6fec6c6c6c600000000")
+_LETTER_EFI = bytes.fromhex("00000010386cc6c6c6fec6c6c6c6")
+# An EFI_GUIDED_SECTION with LZMA data.
+_LZMA = uuid.UUID("EE4E5898-3914-4259-9D6E-DC7BD79403CF").bytes_le
+_MOST = 64 << 20
+"""Bytes of a firmware volume, at most."""
+_NARROW = 2 + 1 + 19
+"""An EFI_NARROW_GLYPH: UTF-16 unit (little endian), attributes, rows. A row is a byte, its highest bit at the left."""
 # What VGA draws for the control characters (https://en.wikipedia.org/wiki/Code_page_437); 0 and 255 are blank.
 _CONTROLS = " ☺☻♥♦♣♠•◘○◙♂♀♪♫☼►◄↕‼¶§▬↨↑↓→←∟↔▲▼"
 WIDTH = 8
@@ -38,10 +54,6 @@ def _font(name: str, height: int, cell: int, shapes: dict[str, bytes]) -> Font:
     return Font(name, height, cell, shapes, characters)
 
 
-def _unpack(text: str) -> bytes:
-    return zlib.decompress(base64.b64decode(text))
-
-
 def _codepage(data: bytes) -> dict[str, bytes]:
     shapes: dict[str, bytes] = {}
     for code in range(256):
@@ -50,14 +62,53 @@ def _codepage(data: bytes) -> dict[str, bytes]:
     return shapes
 
 
+def _vga(path: Path) -> Iterator[Font]:
+    data = path.read_bytes()
+    at = data.find(_LETTER) - 16 * ord("A")
+    if at >= 0:
+        shapes = _codepage(data[at : at + 256 * 16])
+        yield _font("VGA text, 9x16", 16, 9, shapes)
+        yield _font("VGA text, 8x16", 16, 8, shapes)
+
+
+def _efi(path: Path) -> Iterator[Font]:
+    data = path.read_bytes()
+    at = data.find(_LZMA)
+    start = at - 4 + int.from_bytes(data[at + 16 : at + 18], "little")
+    try:
+        volume = lzma.LZMADecompressor(lzma.FORMAT_ALONE).decompress(data[start:] if at >= 0 else b"", _MOST)
+    except lzma.LZMAError:
+        return
+    first = volume.find(b"A\0\0" + _LETTER_EFI)
+
+    def unit(position: int) -> int:
+        return int.from_bytes(volume[position : position + 2], "little")
+
+    # The table begins with the space; it ends with an entry of zeros.
+    while first > 0 and unit(first) > ord(" "):
+        first -= _NARROW
+    shapes = dict[str, bytes]()
+    while first >= 0 and unit(first):
+        shapes[volume[first : first + 2].decode("utf-16-le", "replace")] = volume[first + 3 : first + _NARROW]
+        first += _NARROW
+    if shapes:
+        yield _font("UEFI firmware, 8x19", 19, 8, shapes)
+
+
 @functools.cache
 def known() -> tuple[Font, ...]:
-    """Return all fonts: VGA text with cells of 9 and 8 dots, the kernel's framebuffer console, and UEFI firmware."""
-    vga, linux, efi = _codepage(_unpack(glyphs.VGA)), _codepage(_unpack(glyphs.LINUX)), _unpack(glyphs.EFI)
-    units = {efi[at : at + 2].decode("utf-16-le"): efi[at + 2 : at + 21] for at in range(0, len(efi), 21)}
-    return (
-        _font("VGA text, 9x16", 16, 9, vga),
-        _font("VGA text, 8x16", 16, 8, vga),
-        _font("Linux framebuffer console, 8x16", 16, 8, linux),
-        _font("UEFI firmware, 8x19", 19, 8, units),
-    )
+    """Return the fonts of the firmware on this host: VGA text with cells of 9 and 8 dots, and UEFI.
+
+    They are read from the firmware itself, which machines on this host run: about half a second, once per process. Raises
+    `LabError` when neither is installed.
+    """
+    found: list[Font] = []
+    for paths, read in ((VGABIOS, _vga), (OVMF, _efi)):
+        path = next((path for path in paths if path.exists()), None)
+        found += read(path) if path else ()
+    if not found:
+        raise LabError(
+            f"a screen is read with the fonts of the firmware, which is not on this host: neither {VGABIOS[0]} nor {OVMF[0]};"
+            " `agentlab setup` installs it"
+        )
+    return tuple(found)

@@ -1,4 +1,4 @@
-"""`agentlab matrix`: what runs beside each other, what a history tells, and matrices whose jobs need no machine."""
+"""`agentlab matrix`: what runs at the same time, what a history shows, and matrices whose jobs need no machine."""
 
 from __future__ import annotations
 

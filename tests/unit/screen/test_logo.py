@@ -1,4 +1,4 @@
-"""Messages of UEFI firmware beside its logo: the golden picture is of OVMF that found nothing to start."""
+"""Messages of UEFI firmware next to its logo: the golden picture is of OVMF that found nothing to start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOGO = 360
 """Row of dots above the logo and below the text."""
 
 
-def test_text_beside_the_logo() -> None:
+def test_text_next_to_the_logo() -> None:
     screen = text.read(SHOWN)
     lines = [line.strip() for line in screen.lines]
     assert screen.font == "UEFI firmware, 8x19"
@@ -22,6 +22,6 @@ def test_text_beside_the_logo() -> None:
     assert not any(text.UNKNOWN in line for line in above)
 
 
-def test_the_logo_alone_is_no_text() -> None:
+def test_the_logo_alone_is_not_text() -> None:
     above = SHOWN.width * 3 * LOGO
     assert text.read(SHOWN._replace(dots=bytes(above) + SHOWN.dots[above:])).font is None

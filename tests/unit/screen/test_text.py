@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
-from ansible_collections.agentlab.ocp.plugins.module_utils.screen import picture, text
+from ansible_collections.agentlab.ocp.plugins.module_utils.screen import fonts, picture, text
 from ansible_collections.agentlab.ocp.plugins.module_utils.screen.fonts import known
 from ansible_collections.agentlab.ocp.plugins.module_utils.screen.picture import Picture
 from hypothesis import given, settings
@@ -70,11 +70,20 @@ def test_round_trip(data: st.DataObject, name: str) -> None:
     )
     screen = text.read(draw([*wanted, "fill", "", ""], font))
     lines = [line.rstrip() for line in [*wanted, "fill"]]
-    # The kernel's and VGA's font differ in 42 glyphs, the two VGA cells in their width.
+    # The two VGA cells differ in their width.
     if screen.font == name:
         assert screen.lines == lines
     else:
-        assert {screen.font, name} <= {"VGA text, 8x16", "Linux framebuffer console, 8x16", "VGA text, 9x16"}
+        assert {screen.font, name} <= {"VGA text, 8x16", "VGA text, 9x16"}
+
+
+def test_without_firmware_nothing_can_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "no-font").write_bytes(bytes(5000))
+    for paths in (tmp_path / "missing", tmp_path / "no-font"):
+        monkeypatch.setattr(fonts, "VGABIOS", (paths,))
+        monkeypatch.setattr(fonts, "OVMF", (paths,))
+        with pytest.raises(LabError, match=r"which is not on this host: .*`agentlab setup` installs it"):
+            fonts.known.__wrapped__()
 
 
 @pytest.mark.parametrize("name", sorted(FONTS))
