@@ -187,6 +187,11 @@ def _exec(verbs: Verbs) -> None:
     expect(verbs.cluster in verbs.call("exec", "--", "virsh", "-q", "list", "--name"), "exec")
 
 
+def _matrix(verbs: Verbs) -> None:
+    known = str(Path(__file__).with_name("results.jsonl"))
+    expect("usually" in verbs.call("matrix", "history", known), "matrix history")
+
+
 def _version(verbs: Verbs) -> None:
     expect(verbs.json("version")["agentlab"], "version")
 
@@ -354,6 +359,7 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "swarm": partial(_help, "swarm"),
     "serve": _serve,
     "ci": partial(_help, "ci"),
+    "matrix": _matrix,
     "open": _open,
     "snapshot": _snapshot,
     "reload": _reload,
