@@ -17,6 +17,7 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module.reads, agentlab.ocp.short.hosts]
 requirements:
   - bcrypt
+  - cryptography
   - kubernetes
   - PyYAML
   - requests
