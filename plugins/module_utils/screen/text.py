@@ -102,7 +102,7 @@ def _grids(picture: Picture, font: Font) -> Iterator[tuple[int, int]]:
         return
     middle = picture.width // 2
     for top in range(font.height):
-        for left in {middle % WIDTH, (middle - WIDTH // 2) % WIDTH}:
+        for left in (middle % WIDTH, (middle - WIDTH // 2) % WIDTH):
             yield left, top
 
 

@@ -83,7 +83,7 @@ def test_every_node_serves(
     names = list(NODES)
     made: Any = started(tmp_path, port, names[:nodes], monkeypatch)
     serve(*names[:serving])
-    for _ in range(100):  # until haproxy has noticed who is down, which is three checks
+    for __ in range(100):  # until haproxy has noticed who is down, which is three checks
         listed = balancing.servers(Path(made["stats"]))
         if {one.node for one in listed if one.state == "UP"} == {*names[:serving]}:
             break
