@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
-from ansible_collections.agentlab.ocp.plugins.module_utils.ci.records import Record, load
+from ansible_collections.agentlab.ocp.plugins.module_utils.ci.records import PASSED, Record, duration, load
 
 ROOT = Path(__file__).resolve().parents[1]
 JOBS = ROOT / "ci/jobs.yml"
@@ -45,7 +45,7 @@ def last_passed(records: Iterable[Record]) -> dict[str, Record]:
 
     records: oldest first, as `load` returns them. Jobs that never passed are absent.
     """
-    return {record["job"]: record for record in records if record["result"] == "passed"}
+    return {record["job"]: record for record in records if record["result"] == PASSED}
 
 
 def next_jobs(
@@ -78,14 +78,13 @@ def matrix(records: Iterable[Record], table: Mapping[str, object], now: datetime
             continue
         record = passed[job]
         date = datetime.datetime.fromisoformat(record["date"])
-        minutes, seconds = divmod(round(record["seconds"]), 60)
         stale = "stale" if now - date > datetime.timedelta(days=STALE_DAYS) else ""
         cells = [
             f"`{job}`",
             record["profile"] or "in the job",
             date.date(),
             record["commit"],
-            f"{minutes}m{seconds:02}s",
+            duration(record["seconds"]),
             record["host"],
             stale,
         ]

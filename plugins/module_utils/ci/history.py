@@ -7,10 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .records import Record
-
-PASSED = "passed"
-DIRTY = "-dirty"
+from .records import DIRTY, PASSED, UNKNOWN, Record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +41,7 @@ def _summary(job: str, runs: list[Record]) -> Summary:
     good = [one["seconds"] for one in runs if one["result"] == PASSED]
     results: defaultdict[str, set[bool]] = defaultdict(set)
     for one in runs:
-        if not one["commit"].endswith(DIRTY) and one["commit"] != "unknown":
+        if not one["commit"].endswith(DIRTY) and one["commit"] != UNKNOWN:
             results[one["commit"]].add(one["result"] == PASSED)
     return Summary(
         job=job,

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from .._deps import optional
 from ..report.page import junit
 from ..webpage import Bar, Cell, Link, Mark, document, table
-from .history import PASSED, Summary
+from .history import Summary
 from .matrix import Task
+from .records import PASSED, duration
 
 if TYPE_CHECKING:
     import junitparser
@@ -48,12 +49,6 @@ class Outcome:
 def waiting(task: Task) -> Outcome:
     """Return what a task is before it runs."""
     return Outcome(name=task.name, result=WAITING, usual=task.usual or None)
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as the support matrix writes them: `5m03s`."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}m{rest:02}s"
 
 
 def page(outcomes: Sequence[Outcome], histories: Mapping[str, Summary], facts: Sequence[tuple[str, str]]) -> str:

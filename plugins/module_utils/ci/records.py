@@ -16,6 +16,11 @@ from ..state import write_atomic
 _RECORDS = (":!ci/results.jsonl", ":!ci/kills.jsonl", ":!docs/support.md")
 
 
+PASSED, FAILED = "passed", "failed"
+DIRTY, UNKNOWN = "-dirty", "unknown"
+"""End of a commit with other changes than records, and the commit of sources without a repository."""
+
+
 class Record(TypedDict):
     """One job: `profile` is null for a job with a profile of its own, `date` is UTC in ISO 8601, `seconds` are of the whole job.
 
@@ -92,6 +97,12 @@ def _date(record: Record) -> datetime:
     return datetime.fromisoformat(record["date"])
 
 
+def duration(seconds: float) -> str:
+    """Return seconds for a table: `5m03s`."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest:02}s"
+
+
 def commit(root: Path) -> str:
     """The commit that is checked out in `root`; `unknown` outside of a repository, as in a copy of the sources.
 
@@ -105,7 +116,7 @@ def commit(root: Path) -> str:
 
     try:
         return git("rev-parse", "--short", "HEAD") + (
-            "-dirty" if git("status", "--porcelain", "--", ".", *_RECORDS) else ""
+            DIRTY if git("status", "--porcelain", "--", ".", *_RECORDS) else ""
         )
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return UNKNOWN

@@ -24,15 +24,14 @@ from typing import NamedTuple
 
 from .. import signals
 from ..ci import history, jobs, matrix_report, outcome, records
-from ..ci.matrix import Budget, Task, next_task, tasks
-from ..documents import Positions
+from ..ci.matrix import NOTHING, Budget, Task, next_task, tasks
 from ..errors import LabError
 from ..files import explain
 from ..plan import capacity, names, profile
 from ..state import write_atomic
 from ..vocabulary import Exit
-from .ci import TABLE
-from .places import PROFILES, ROOT, cluster_name, program, run_dir
+from .ci import TABLE, profile_of
+from .places import ROOT, cluster_name, program, run_dir
 from .terminal import say
 
 #: Seconds between two lines that say what runs, and after an interruption until a job is killed.
@@ -126,7 +125,7 @@ def _history(args: argparse.Namespace) -> int:
             raise ValueError(f"{path}: there is no such file")
     merged = records.merged(map(records.load, args.file))
     for one in history.summaries(merged).values():
-        usual = matrix_report.duration(one.usual) if one.usual else "-"
+        usual = records.duration(one.usual) if one.usual else "-"
         flaky = f"  passed and failed at {', '.join(one.flaky)}" if one.flaky else ""
         say(f"{one.job:<36} {one.passed:>4} of {one.runs:<4} passed  usually {usual:>8}  last {one.last}{flaky}")
     if args.into:
@@ -182,11 +181,8 @@ def _chosen(args: argparse.Namespace) -> dict[str, jobs.Job]:
 def _needs(name: str, job: jobs.Job) -> capacity.Needs:
     """Return what a job's machines take; nothing for one that makes none."""
     if "prepare" not in job["stages"]:
-        return capacity.Needs(0, 0, 0)
-    given = job["profile"]
-    if isinstance(given, dict):
-        return capacity.needs_of(profile.validated(profile.Source(given, name, Positions(None), []), "matrix"))
-    return capacity.needs_of(profile.load(given, PROFILES, "matrix"))
+        return NOTHING
+    return capacity.needs_of(profile.validated(profile_of(name, job), "matrix"))
 
 
 class _Running(NamedTuple):
@@ -241,8 +237,8 @@ class _Matrix:
             self._interrupted()
             return error.exit_code if isinstance(error, signals.Terminated) else Exit.INTERRUPTED
         results = [one.result for one in self.outcomes.values()]
-        bad = len(results) - results.count(history.PASSED) - results.count(matrix_report.SKIPPED)
-        say(f"{results.count(history.PASSED)} passed, {bad} failed, {results.count(matrix_report.SKIPPED)} skipped")
+        bad = len(results) - results.count(records.PASSED) - results.count(matrix_report.SKIPPED)
+        say(f"{results.count(records.PASSED)} passed, {bad} failed, {results.count(matrix_report.SKIPPED)} skipped")
         say(f"page: {self.folder / matrix_report.PAGE}")
         return Exit.FAILED if bad else Exit.OK
 
@@ -275,7 +271,7 @@ class _Matrix:
             begun = self.outcomes[task.name]
             folder = str((place / task.job).relative_to(self.folder))
             self._note(replace(begun, result=matrix_report.RUNNING, start=now, end=now, folder=folder))
-            usually = f", usually {matrix_report.duration(task.usual)}" if task.usual else ""
+            usually = f", usually {records.duration(task.usual)}" if task.usual else ""
             say(f"start {task.name}: cluster {task.cluster}, {task.needs.memory_mib} MiB{usually}")
 
     def _note(self, changed: matrix_report.Outcome) -> None:
@@ -290,7 +286,7 @@ class _Matrix:
     def _end(self, task: Task, running: _Running) -> None:
         del self.running[task]
         code, end = running.process.returncode, time.monotonic() - self.begin
-        result = history.PASSED if code == 0 else "failed"
+        result = records.PASSED if code == 0 else records.FAILED
         why = "" if code == 0 else self._why(task, running.log, code)
         try:
             found = [one for one in records.load(self._place(task) / "results.jsonl") if one["job"] == task.job]
@@ -300,7 +296,7 @@ class _Matrix:
             say(f"agentlab: {task.name} has no record in the history: {error}", sys.stderr)
         self._note(replace(self.outcomes[task.name], result=result, end=end, why=why))
         mark = "ok  " if code == 0 else "FAIL"
-        say(f"{mark}  {task.name} {matrix_report.duration(end - running.start)}{f': {why}' if why else ''}")
+        say(f"{mark}  {task.name} {records.duration(end - running.start)}{f': {why}' if why else ''}")
 
     def _why(self, task: Task, log: Path, code: int) -> str:
         """Return the first cause of a failed job; without one the last line of its output, or the signal that ended it."""
@@ -318,10 +314,10 @@ class _Matrix:
     def _progress(self) -> None:
         now = time.monotonic() - self.begin
         for task, running in self.running.items():
-            usual = f" of usually {matrix_report.duration(task.usual)}" if task.usual else ""
+            usual = f" of usually {records.duration(task.usual)}" if task.usual else ""
             done = [line.split()[1] for line in _lines(running.log) if line.startswith("ok  ")]
             stage = f", after {done[-1]}" if done else ""
-            say(f"      {task.name} runs for {matrix_report.duration(now - running.start)}{usual}{stage}")
+            say(f"      {task.name} runs for {records.duration(now - running.start)}{usual}{stage}")
         if self.waiting:
             say(f"      {len(self.waiting)} jobs wait for room")
 

@@ -9,6 +9,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+from ..ci.records import duration
 from ..errors import LabError
 from ..files import explain
 from ..report import replay
@@ -73,8 +74,9 @@ def _listen(playing: Playing, listen: tuple[str, int], page: bytes) -> ReplaySer
 def _introduce(playing: Playing, server: ReplayServer, page: PageServer, directory: Path) -> None:
     for note in playing.replay.notes:
         say(f"missing: {note}", sys.stderr)
-    minutes, seconds = divmod(round(playing.replay.recording.length), 60)
-    say(f"{playing.replay.name}: {minutes}m{seconds:02d}s, {playing.speed:g} times as fast, until Ctrl-C")
+    say(
+        f"{playing.replay.name}: {duration(playing.replay.recording.length)}, {playing.speed:g} times as fast, until Ctrl-C"
+    )
     say(f"  service     {server.url}  # its live page, /api/assisted-install/v2")
     say(f"  cluster     {directory}/auth/kubeconfig  # the OpenShift API, at the same address")
     if server.server_port == Port.ASSISTED_SERVICE:

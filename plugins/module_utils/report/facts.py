@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def plan_of(player: Player) -> Plan | None:
 
 
 def replayed(player: Player, plan: Plan, run_dir: Path | None = None) -> Facts:
-    """Return the facts at the moment of a player.
+    """Return the facts at the current time of a player.
 
     run_dir: that commands in the causes name. What has another form than expected is left out.
     """
@@ -106,7 +106,7 @@ def operators(player: Player) -> list[dict[str, Any]] | None:
     return _items(player.get("openshift", "/apis/config.openshift.io/v1/clusteroperators"))
 
 
-def _named(player: Player) -> Any:
+def _named(player: Player) -> Callable[[str], dict[str, Any]]:
     def at(path: str) -> dict[str, Any]:
         found = _body(player, path, {})
         return found if isinstance(found, dict) else {}

@@ -26,12 +26,16 @@ defaults
   timeout client 1h
   timeout server 1h
   timeout check 5s
-  default-server inter 2s fall 3 rise 1
+  default-server inter 2s fall 3 rise 1 on-marked-down shutdown-sessions
 """
 
 
 def config(balancer: Balancer) -> str:
-    """Return haproxy.cfg. Connections pass through as they are: TLS ends on the nodes, whose health is asked every 2 s."""
+    """Return haproxy.cfg. Connections pass through as they are: TLS ends on the nodes, whose health is asked every 2 s.
+
+    The connections of a node that is down are closed: the bootstrap host reboots without a word, and its clients would wait
+    for `timeout client`.
+    """
     lines = [_DEFAULTS.format(stats=balancer["stats"])]
     for front in balancer["frontends"]:
         lines.append(f"listen {front['name']}\n")

@@ -278,7 +278,7 @@ def _fields(line: bytes) -> dict[str, Any] | None:
 
 
 class Player:
-    """The answers of a recording at a moment. notes: those of the recording, and changes that could not be applied."""
+    """The answers of a recording at one time. notes: those of the recording, and changes that could not be applied."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording, self.notes = recording, list(recording.notes)

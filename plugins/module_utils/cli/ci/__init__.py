@@ -130,15 +130,17 @@ def _job(args: argparse.Namespace) -> tuple[str, jobs.Job]:
     if args.timeout_minutes:
         job = job | {"timeout_minutes": args.timeout_minutes}
     if args.set or job["overrides"]:
-        given = job["profile"]
-        source = (
-            profile.Source(given, name, Positions(None), [])
-            if isinstance(given, dict)
-            else profile.read(given, PROFILES)
-        )
-        values = profile.overridden(source, jobs.replacements(job, os.environ)).raw
+        values = profile.overridden(profile_of(name, job), jobs.replacements(job, os.environ)).raw
         job = job | {"profile": settle(values, args.set)}
     return name, job
+
+
+def profile_of(name: str, job: jobs.Job) -> profile.Source:
+    """Return the profile of a job as it is written; name: of the job, for messages. Raises `ProfileError`."""
+    given = job["profile"]
+    if isinstance(given, dict):
+        return profile.Source(given, name, Positions(None), [])
+    return profile.read(given, PROFILES)
 
 
 def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
@@ -342,7 +344,7 @@ def _record(name: str, job: jobs.Job, done: list[Stage], start: datetime.datetim
         "commit": records.commit(ROOT),
         "date": start.isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
-        "result": "failed" if any(stage.error for stage in done) else "passed",
+        "result": records.FAILED if any(stage.error for stage in done) else records.PASSED,
         "stages": {stage.name: round(stage.seconds, 1) for stage in done},
         "host": host,
     }

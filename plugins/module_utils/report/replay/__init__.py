@@ -1,4 +1,4 @@
-"""Replay of a recording: its answers at a moment, for clients in this process and, by `server`, for any other.
+"""Replay of a recording: its answers at any time of it, for clients in this process and, by `server`, for any other.
 
 Time is that of the recording: its first change is at 0, and the last answers stay at the end.
 """
