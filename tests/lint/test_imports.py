@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,10 +66,27 @@ class Import(NamedTuple):
     target: str
 
 
+def statements(text: str) -> list[ast.Import | ast.ImportFrom]:
+    """Every import, also those in functions and for the type checker alone."""
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+@cache
+def statements_of(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """The imports of a file, which is parsed once for all tests."""
+    return statements(path.read_text(encoding="utf-8"))
+
+
+@cache
+def there(target: str) -> bool:
+    """Return whether a path without suffix is a module or a package."""
+    return (ROOT / f"{target}.py").exists() or (ROOT / target).is_dir()
+
+
 def imports(path: Path, text: str | None = None) -> Iterator[Import]:
-    """Every import of this collection, also those in functions and for the type checker alone."""
+    """Every import of this collection."""
     name = path.relative_to(ROOT)
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8") if text is None else text)):
+    for node in statements_of(path) if text is None else statements(text):
         if not isinstance(node, ast.ImportFrom):
             continue
         parts = tuple((node.module or "").split(".")) if node.module else ()
@@ -80,8 +98,7 @@ def imports(path: Path, text: str | None = None) -> Iterator[Import]:
             continue
         for alias in node.names:
             target = "/".join((*base, alias.name))
-            there = (ROOT / f"{target}.py").exists() or (ROOT / target).is_dir()
-            yield Import(str(name), node.lineno, alias.name, target if there else "/".join(base))
+            yield Import(str(name), node.lineno, alias.name, target if there(target) else "/".join(base))
 
 
 def folder(path: str) -> str:
@@ -151,9 +168,9 @@ def test_circles_are_found() -> None:
 def test_every_folder_has_one_layer() -> None:
     """All that is listed is there, once; all that is there is listed."""
     listed = [name for row in LAYERS for name in row]
-    there = {folder(str(path.relative_to(ROOT))) for path in FILES}
+    present = {folder(str(path.relative_to(ROOT))) for path in FILES}
     ignored = {"payload/__init__", "plugins/doc_fragments"}
-    assert sorted(listed) == sorted(there - ignored)
+    assert sorted(listed) == sorted(present - ignored)
 
 
 def test_one_adapter_imports_ansible() -> None:
@@ -162,9 +179,7 @@ def test_one_adapter_imports_ansible() -> None:
         name = str(path.relative_to(ROOT))
         if folder(name) in ADAPTER | PLUGINS:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Import | ast.ImportFrom):
-                continue
+        for node in statements_of(path):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             found += [
