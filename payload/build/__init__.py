@@ -21,7 +21,7 @@ from typing import Any
 from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.plan import overrides as replacements
 from ...plugins.module_utils.plan.overrides import Kind
-from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION, Component
+from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION, REGISTRY, RELEASE_REPOSITORY, Component
 from ..images import base, code, components, oci, registry, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, kernel_modules, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require, run
@@ -252,7 +252,7 @@ class Builder:
         described = {
             "hash": keys["payload"],
             "version": LAB_VERSION,
-            "release": f"{release.REGISTRY}/{release.RELEASE_REPOSITORY}@{images['release'].digest}",
+            "release": f"{REGISTRY}/{RELEASE_REPOSITORY}@{images['release'].digest}",
             "images": {
                 name: {"pullspec": spec, "digest": spec.rpartition("@")[2]} for name, spec in sorted(pullspecs.items())
             },

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ..images import code, components, oci, release
+from ...plugins.module_utils.vocabulary import PAYLOAD_REPOSITORY, REGISTRY
+from ..images import code, components, oci
 from ..machine_os.distro import BuildError, Distro
 from . import layers
 
@@ -70,4 +71,4 @@ class Parts:
 
 def pullspec(image: oci.Descriptor) -> str:
     """Return where an image of the lab payload is pulled from, by its digest."""
-    return f"{release.REGISTRY}/{release.PAYLOAD_REPOSITORY}@{image.digest}"
+    return f"{REGISTRY}/{PAYLOAD_REPOSITORY}@{image.digest}"

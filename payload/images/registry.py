@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from . import release
+from ...plugins.module_utils.vocabulary import PAYLOAD_REPOSITORY, RELEASE_REPOSITORY
 from .oci import ImageError, Layout, link_or_copy, write_atomic
 
 
@@ -24,9 +24,7 @@ def push(payload_dir: Path, storage_dir: Path, *, dry: bool = False) -> dict[str
     root = storage_dir / "docker/registry/v2"
     images, blobs, added = layout.tags(), set[str](), 0
     for tag, image in images.items():
-        repository = (
-            root / "repositories" / (release.RELEASE_REPOSITORY if tag == "release" else release.PAYLOAD_REPOSITORY)
-        )
+        repository = root / "repositories" / (RELEASE_REPOSITORY if tag == "release" else PAYLOAD_REPOSITORY)
         parts = layout.blobs_of(image.digest)
         for digest in (*parts, image.digest):
             if not layout.blob(digest).exists():

@@ -12,9 +12,6 @@ from pathlib import Path
 
 from .oci import Node
 
-REGISTRY = "registry.agentlab.test"
-RELEASE_REPOSITORY = "lab/release"
-PAYLOAD_REPOSITORY = "lab/payload"
 HW_REQUIREMENTS = "io.agentlab.hw-validator-requirements"
 
 # Requirements of a lab node, in the format of assisted-service's HW_VALIDATOR_REQUIREMENTS. Times are generous: five emulated machines

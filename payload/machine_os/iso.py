@@ -9,6 +9,7 @@ from pathlib import Path
 import pycdlib
 
 from ...plugins.module_utils.coreos import miniso
+from ...plugins.module_utils.vocabulary import REGISTRY
 from . import bootloader, cpio
 
 EMBED_AREA = 256 * 1024
@@ -133,7 +134,7 @@ def _json(value: object) -> bytes:
 
 def stream(version: str, name: str, sha256: str) -> bytes:
     """coreos-stream.json: the stream metadata next to the ISO in machine-os-images."""
-    disk = {"location": f"https://registry.agentlab.test/{name}", "sha256": sha256}
+    disk = {"location": f"https://{REGISTRY}/{name}", "sha256": sha256}
     return _json(
         {
             "stream": "lab",

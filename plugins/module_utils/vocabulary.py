@@ -9,6 +9,10 @@ from enum import IntEnum
 
 LAB_VERSION = "4.22.0-lab"
 """OpenShift's version as the lab payload has it."""
+REGISTRY = "registry.agentlab.test"
+"""Host in the pullspecs of the lab payload. No DNS has it: the lab's own registry is its mirror."""
+RELEASE_REPOSITORY, PAYLOAD_REPOSITORY = "lab/release", "lab/payload"
+"""Repositories of the lab payload: the release image, and the components, each with its name as the tag."""
 
 RUN_STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
 """The stages of a run of ours, each a playbook and a verb."""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ....plugins.module_utils.log import visible
 from ....plugins.module_utils.plan.topologies import TOPOLOGIES
-from ....plugins.module_utils.vocabulary import LAB_VERSION, Finalizing, Stage
+from ....plugins.module_utils.vocabulary import LAB_VERSION, REGISTRY, Finalizing, Stage
 from ..protocol import API
 
 
@@ -85,7 +85,7 @@ PROFILES = {
 }  # fmt: skip
 
 #: Registries for which a service requires credentials: those of a real service's images, and the lab's.
-REGISTRIES = ("quay.io", "registry.redhat.io", "registry.agentlab.test")
+REGISTRIES = ("quay.io", "registry.redhat.io", REGISTRY)
 #: `user:pass` for each: simulated hosts pull nothing.
 PULL_SECRET = json.dumps({"auths": {name: {"auth": "dXNlcjpwYXNz"} for name in REGISTRIES}}, separators=(",", ":"))
 

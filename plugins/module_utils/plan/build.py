@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
-from ..vocabulary import MAKERS, WITH_VIPS, Port
+from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, Port
 from . import faults, names, tests
 from .balancers import balancer, balances
 from .disks import disks
@@ -51,7 +51,6 @@ from .presets import DAY2, FAMILIES, ROLES
 T = TypeVar("T")
 PROXY_PORT = 3128
 """Of the proxy; squid's usual one."""
-_LAB_REPOSITORY = "registry.agentlab.test/lab"
 
 
 def build(profile: Profile, cluster: str) -> Plan:
@@ -297,8 +296,8 @@ def _or(value: T | None, default: T) -> T:
 
 def _lab_mirrors(registry: str) -> list[Any]:
     return [
-        {"source": f"{_LAB_REPOSITORY}/{name}", "mirrors": [f"{registry}/lab/{name}"]}
-        for name in ("release", "payload")
+        {"source": f"{REGISTRY}/{repository}", "mirrors": [f"{registry}/{repository}"]}
+        for repository in (RELEASE_REPOSITORY, PAYLOAD_REPOSITORY)
     ]
 
 

@@ -1,9 +1,10 @@
 """Injects a plan's faults at their triggers: a separate program that needs libvirt's virsh, `python3 faultd.py CONFIG`.
 
-CONFIG is JSON: `{"faults": [{"kind", "when", "seconds", ...}], "nodes": {NAME: {"domain", "nics": {NAME: MAC}}}, "api": {"url",
-"headers"}, "processes": directory of the lab's process files, "registry": storage directory, "relay": the program `relay`, "state": file}`. A trigger is `boot`
-(at once, or as soon as the machine runs), a status of the node (without a node: of any host, or of the cluster), or a stage
-that it has reached. Failed attempts are retried. `state` records injected faults, so that each happens once.
+CONFIG is JSON: `{"faults": [{"kind", "when", "seconds", ...}], "nodes": {NAME: {"domain", "nics": {NAME: MAC}}}, "api":
+{"url", "headers"}, "processes": directory of the lab's process files, "repository": directory of the payload's
+repository in the registry's storage, "relay": the program `relay`, "state": file}`. A trigger is `boot` (at once, or as
+soon as the machine runs), a status of the node (without a node: of any host, or of the cluster), or a stage that it has
+reached. Failed attempts are retried. `state` records injected faults, so that each happens once.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ class Lab:
         save(path, {"pid": pid, "start": started(pid), "digest": program["digest"]})
 
     def image_missing(self, fault: Fault) -> str:
-        manifests = Path(self.config["registry"]) / "docker/registry/v2/repositories/lab/payload/_manifests"
+        manifests = Path(self.config["repository"]) / "_manifests"
         tag = manifests / "tags" / fault["component"] / "current/link"
         if not tag.exists():
             raise FaultError(f"the registry has no image {fault['component']}")

@@ -23,6 +23,7 @@ from ..plan.faults import Fault
 from ..plan.injected import of_lab
 from ..plan.model import Plan
 from ..state import write_atomic
+from ..vocabulary import PAYLOAD_REPOSITORY
 from . import faultd, processes, relay
 
 NAME = "faults"
@@ -94,7 +95,7 @@ def _config(plan: Plan) -> dict[str, Any]:
             for n in plan["nodes"]
         },
         "processes": names.process_dir(plan["hypervisor"]["state_dir"]),
-        "registry": plan["services"]["registry"]["storage"],
+        "repository": f"{plan['services']['registry']['storage']}/docker/registry/v2/repositories/{PAYLOAD_REPOSITORY}",
         "relay": str(_directory(plan) / "relay.py"),
     }
 

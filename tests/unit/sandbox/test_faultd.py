@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd, processes
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd, faults, processes
 
 MACS = {"master-0": "00:00:00:00:00:01", "master-1": "00:00:00:00:00:02"}
 
@@ -69,7 +70,7 @@ class Injected:
             "nodes": {name: {"domain": f"x_{name}", "nics": {"eth0": mac}} for name, mac in MACS.items()},
             "api": {"url": f"http://127.0.0.1:{service.server_port}/v2", "headers": {"Watcher-Authorization": "token"}},
             "processes": str(folder),
-            "registry": str(folder),
+            "repository": str(folder),
             "state": str(folder / "state.json"),
         }
         self.start()
@@ -149,17 +150,24 @@ def test_what_fails_is_tried_again_and_reported_once(service: Any, tmp_path: Pat
 
 
 def test_an_image_is_hidden_and_found_again(tmp_path: Path) -> None:
-    manifests = tmp_path / "docker/registry/v2/repositories/lab/payload/_manifests"
+    manifests = tmp_path / "_manifests"
     for link in ("tags/hyperkube/current/link", "revisions/sha256/ab/link"):
         (manifests / link).parent.mkdir(parents=True)
         (manifests / link).write_text("sha256:ab")
-    lab = faultd.Lab({"registry": str(tmp_path)})
+    lab = faultd.Lab({"repository": str(tmp_path)})
     note = lab.image_missing({"component": "hyperkube"})
     assert not (manifests / "revisions/sha256/ab/link").exists()
     lab.image_back({}, note)
     assert (manifests / "revisions/sha256/ab/link").exists()
     with pytest.raises(faultd.FaultError, match="the registry has no image nobody"):
         lab.image_missing({"component": "nobody"})
+
+
+def test_images_are_hidden_where_they_are_pushed() -> None:
+    """`test_push_writes_the_registry_layout_once` has the same directory, below the registry's storage."""
+    plan = build.build(profile.complete({}), "ostest")
+    storage = plan["services"]["registry"]["storage"]
+    assert faults._config(plan)["repository"] == f"{storage}/docker/registry/v2/repositories/lab/payload"
 
 
 def environment(pid: int) -> bytes:
