@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import shlex
 import ssl
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from pathlib import Path
 import jsonschema
 import pexpect
 import yaml
+from ansible_collections.agentlab.ocp.ci import verbs_of_tools as tools
 from ansible_collections.agentlab.ocp.ci.calls import LIMIT, Verbs, expect
 from ansible_collections.agentlab.ocp.payload.images import code
 from ansible_collections.agentlab.ocp.payload.images.components import COMPONENTS
@@ -196,76 +196,6 @@ def _version(verbs: Verbs) -> None:
     expect(verbs.json("version")["agentlab"], "version")
 
 
-def _create(verbs: Verbs) -> None:
-    """As openshift-install, with its words."""
-    (verbs.folder / "assets").mkdir()
-    verbs.call("agent", "create", "agent-config-template", "--dir", "assets")
-    expect((verbs.folder / "assets/agent-config.yaml").exists(), "agent-config-template")
-
-
-def _wait_for(verbs: Verbs) -> None:
-    inside = verbs.command("wait-for", "install-complete", "--dir", str(verbs.run_dir))
-    expect("Install complete!" in verbs.call("exec", "--", "sh", "-c", f"{' '.join(inside)} 2>&1"), "wait-for")
-
-
-def _compare(verbs: Verbs) -> None:
-    """This command line as the other build: no difference."""
-    program = verbs.folder / "openshift-install"
-    ours = shlex.join(verbs.command("agent"))
-    program.write_text(
-        f'#!/bin/sh\nshift\n[ $# = 0 ] && echo "openshift-install unreleased-1" || exec {ours} "$@" --consume\n'
-    )
-    program.chmod(0o755)
-    words = ("--dir", str(verbs.run_dir), "--binary", str(program), "--target", "cluster-manifests", "-o", "json")
-    found = verbs.call("exec", "--", "sh", "-c", f"{shlex.join(verbs.command('compare', *words))} 2>/dev/null")
-    shown = json.loads(found)
-    expect(shown["differences"] == [] and shown["agreeing_files"] > 3, found)
-
-
-def _monitor_add_nodes(verbs: Verbs) -> None:
-    """A node of the cluster is one that has joined."""
-    nodes = json.loads(verbs.call("kubectl", "get", "nodes", "-o", "json"))["items"]
-    addresses = [a["address"] for node in nodes for a in node["status"]["addresses"] if a["type"] == "InternalIP"]
-    inside = verbs.command("monitor-add-nodes", "--dir", str(verbs.run_dir), *addresses)
-    shown = verbs.call("exec", "--", "sh", "-c", f"{' '.join(inside)} 2>&1")
-    expect(all(f"Node {address}: Node is Ready" in shown for address in addresses), shown)
-
-
-def _node_image(verbs: Verbs) -> None:
-    """The image of a node that is never booted; the API of the cluster and the registry are in the sandbox."""
-    kubeconfig = ("--kubeconfig", str(verbs.run_dir / "auth/kubeconfig"))
-    words = ("create", "--mac-address", "52:54:00:aa:bb:01", "--name", "extraworker-0", "-o", "extra.iso", *kubeconfig)
-    shown = verbs.call("exec", "--", "sh", "-c", f"{shlex.join(verbs.command('node-image', *words))} 2>&1")
-    expect("extra.iso" in shown and (verbs.folder / "extra.iso").exists(), shown)
-    refused = verbs.call("add-nodes", status=Exit.USAGE)
-    expect("has no node to add" in refused, refused)
-
-
-def _iso(verbs: Verbs) -> None:
-    expect("ignition" in json.loads(verbs.call("iso", "ignition", "show", f"{verbs.run_dir}/agent.x86_64.iso")), "iso")
-
-
-def _pxe(verbs: Verbs) -> None:
-    verbs.call("pxe", "ignition", "wrap", "-o", "initrd", given='{"ignition": {"version": "3.2.0"}}')
-    expect("3.2.0" in verbs.call("pxe", "ignition", "unwrap", "initrd"), "pxe")
-
-
-def _dev(verbs: Verbs) -> None:
-    expect(json.loads(verbs.call("dev", "show", "iso", f"{verbs.run_dir}/agent.x86_64.iso"))["records"], "dev")
-
-
-def _nmstate(verbs: Verbs) -> None:
-    state = "interfaces: [{name: eth1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}}]"
-    expect("eth1.nmconnection" in verbs.call("nmstate", "gc", "-", given=state), "nmstate")
-
-
-def _import(verbs: Verbs) -> None:
-    """A configuration of dev-scripts becomes a profile, and that the same configuration."""
-    profile = verbs.call("import", "devscripts", "-", given="export AGENT_E2E_TEST_SCENARIO=SNO_IPV4\n")
-    (verbs.folder / "sno.yml").write_text(profile)
-    expect("SNO_IPV4" in verbs.call("export", "devscripts", "sno.yml"), "export devscripts")
-
-
 def _reproduce(verbs: Verbs) -> None:
     """The profile of a run is found in its run directory."""
     expect("topology: sno" in verbs.call("reproduce", str(verbs.run_dir)), "reproduce")
@@ -343,19 +273,10 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "prune": _prune,
     "exec": _exec,
     "shell": lambda verbs: expect(not verbs.call("shell", SHELL="/bin/true"), "shell"),
-    "create": _create,
     "graph": lambda verbs: expect("digraph" in verbs.call("graph"), "graph"),
-    "wait-for": _wait_for,
-    "compare": _compare,
+    **tools.CASES,
     "mirror": partial(_help, "mirror"),
-    "add-nodes": _node_image,
-    "node-image": _node_image,
-    "monitor-add-nodes": _monitor_add_nodes,
-    "iso": _iso,
-    "pxe": _pxe,
-    "dev": _dev,
     "pack": partial(_help, "pack"),
-    "nmstate": _nmstate,
     "swarm": partial(_help, "swarm"),
     "serve": _serve,
     "ci": partial(_help, "ci"),
@@ -364,8 +285,6 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "snapshot": _snapshot,
     "reload": _reload,
     "reproduce": _reproduce,
-    "import": _import,
-    "export": _import,
     "conformance": _conformance,
     "drift": partial(_help, "drift"),
     "completion": _completion,

@@ -29,13 +29,14 @@ from .api.access import Access, User
 from .api.server import Api
 from .configs import merge
 from .controllers import Controllers
-from .ignition import CA_BUNDLE, STORE
+from .ignition import CA_BUNDLE
 from .keepalived import Instance, Keepalived
 from .leadership import Alone, Elected, Leadership, VirtualAddress
 from .pki import Pair, Signer
 from .resources import Registry
 from .settings import seconds
 from .store import Object, Store
+from .units import STORE
 
 API_PORT = Port.API
 STEP_SECONDS = 1.0

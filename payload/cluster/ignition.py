@@ -19,76 +19,19 @@ from typing import Any
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
 from ...plugins.module_utils.ignition.resources import VERSION, data_file, data_url
 from ...plugins.module_utils.vocabulary import WITH_VIPS, Component, Port
-from . import fencing, machine_config_daemon, seed
+from . import fencing, machine_config_daemon, seed, units
 from .certificates import Certificates
 from .configs import Config, merge
 from .facts import ClusterFacts, build, single_node
+from .units import BOOTSTRAP, DAEMON, LIVE_PULL_SECRET, PULL_SECRET
 
-STORE = "/var/lib/etcd"
-BOOTSTRAP = "/opt/openshift"
-DAEMON = "/usr/local/bin/machine-config-daemon"
 CA_BUNDLE = "/etc/kubernetes/ca.crt"
 #: The token of the controller's service account, on members of the control plane.
 ACCOUNT_TOKEN = "/etc/kubernetes/controller-token"
-PULL_SECRET = "/var/lib/kubelet/config.json"
-LIVE_PULL_SECRET = "/root/.docker/config.json"
 ROLES = ("master", "worker", "arbiter")
 ANCHORS = machine_config_daemon.ANCHORS
 #: Fields of a Proxy, and those of the service's cluster that have their values.
 _PROXIES = {"httpProxy": "http_proxy", "httpsProxy": "https_proxy", "noProxy": "no_proxy"}
-
-_CONTAINER = (
-    "/usr/bin/podman run --name {name} --replace --rm --privileged --net=host --pid=host --uts=host "
-    "--log-driver=passthrough --authfile {auth} -v /etc/kubernetes:/etc/kubernetes -v /run/agentlab:/run/agentlab "
-    "-v /etc/agentlab:/etc/agentlab:ro{mounts} {image} {command}"
-)
-_UNIT = """[Unit]
-Description={description}
-Wants=network-online.target
-After=network-online.target
-
-[Service]
-ExecStartPre=/usr/bin/mkdir -p /run/agentlab /var/lib/kubelet {store}
-ExecStart={start}
-{extra}Restart={restart}
-RestartSec=3
-TimeoutStartSec=infinity
-TimeoutStopSec=20
-
-[Install]
-WantedBy=multi-user.target
-"""
-_FIRSTBOOT = {
-    "name": "machine-config-daemon-firstboot.service",
-    "contents": f"""[Unit]
-Description=Machine Config Daemon Firstboot (fetches this node's MachineConfig)
-Wants=network-online.target
-After=network-online.target
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-TimeoutStartSec=infinity
-ExecStart=/usr/bin/python3 {DAEMON} firstboot
-
-[Install]
-WantedBy=multi-user.target
-""",
-}
-
-
-# Units of a real bootstrap.ign that upstream's installer starts, and whose end it waits for; in the lab, `bootkube.service` does
-# their work. Not enabled: only upstream's installer needs them.
-_BOOTSTRAP_UNITS = tuple(
-    {
-        "name": name,
-        "contents": f"[Unit]\nDescription={what}\n\n[Service]\nType=oneshot\nExecStart=/usr/bin/true\n",
-    }
-    for name, what in (
-        ("approve-csr.service", "Approve CSRs during bootstrap phase (done by the simulated API)"),
-        ("progress.service", "Report the completion of the bootstrap process (done by bootkube.service)"),
-    )
-)
 
 
 def render(
@@ -163,7 +106,8 @@ def render(
     rendered = {
         role: merge(
             _config(
-                [*node, _pointer(facts, role, pki), *(control_plane if role != "worker" else [])], _units(facts, role)
+                [*node, _pointer(facts, role, pki), *(control_plane if role != "worker" else [])],
+                units.of_role(facts, role),
             ),
             ssh,
             *(mc["spec"].get("config", {}) for mc in _machine_configs(extra, role)),
@@ -222,7 +166,7 @@ def render(
                 else []
             ),
         ],
-        [_bootkube(facts), *_BOOTSTRAP_UNITS],
+        units.of_bootstrap(facts),
     )
     return {"bootstrap.ign": bootstrap, **{f"{role}.ign": config for role, config in disks.items()}}
 
@@ -288,62 +232,14 @@ def _user_data(facts: ClusterFacts, pki: Certificates) -> Config:
 
 def _disk_config(facts: ClusterFacts, role: str, ssh: Config, settings: Config, pki: Certificates) -> Config:
     files = [_pointer(facts, role, pki), settings, data_file(DAEMON, machine_config_daemon.program(), 0o755)]
-    return merge(_config(files, [{**_FIRSTBOOT, "enabled": True}]), ssh)
+    return merge(_config(files, [{**units.FIRSTBOOT, "enabled": True}]), ssh)
 
 
 def _single_node(disk: Config, rendered: Config) -> Config:
     """Return the disk config of a single node, which has no other node to fetch its machine config from."""
     # Disabled, but it must exist: systemd refuses to disable a missing unit.
-    off = _config([], [{**_FIRSTBOOT, "enabled": False}])
+    off = _config([], [{**units.FIRSTBOOT, "enabled": False}])
     return merge({**disk, "systemd": {"units": []}}, rendered, off)
-
-
-def _units(facts: ClusterFacts, role: str) -> list[Config]:
-    image = facts["images"][Component.HYPERKUBE]
-    mounts = " -v /var/lib/kubelet:/var/lib/kubelet"
-    start = _CONTAINER.format(name="kubelet", auth=PULL_SECRET, mounts=mounts, image=image, command="hyperkube kubelet")
-    units = [_unit("kubelet.service", "Kubernetes Kubelet (simulator)", start)]
-    if role != "worker":
-        start = _CONTAINER.format(
-            name="kube-apiserver",
-            auth=PULL_SECRET,
-            mounts=f" -v {STORE}:{STORE}",
-            image=image,
-            command="hyperkube kube-apiserver",
-        )
-        extra = "ExecStopPost=/bin/sh -c 'echo -254 > /run/agentlab/api'\n"
-        units.append(
-            _unit("kube-apiserver.service", "OpenShift API, store and machine-config server (simulators)", start, extra)
-        )
-    if role == "master" and facts["fencing"]:
-        start = _CONTAINER.format(
-            name="pacemaker",
-            auth=PULL_SECRET,
-            mounts=f" -v {fencing.COROSYNC}:{fencing.COROSYNC}:ro -v /var/lib/pacemaker:/var/lib/pacemaker -v /dev/shm:/dev/shm",
-            image=facts["images"][Component.CLUSTER_ETCD_OPERATOR],
-            command="two-node-fencing",
-        )
-        before = "ExecStartPre=/usr/bin/mkdir -p /var/lib/pacemaker\n"
-        units.append(_unit("pacemaker.service", "Pacemaker and Corosync, which fence the other node", start, before))
-    return units
-
-
-def _bootkube(facts: ClusterFacts) -> Config:
-    mounts = f" -v {BOOTSTRAP}:{BOOTSTRAP} -v /var/log:/var/log"
-    command = "hyperkube kube-apiserver --bootstrap"
-    start = _CONTAINER.format(
-        name="bootkube",
-        auth=LIVE_PULL_SECRET,
-        mounts=mounts,
-        image=facts["images"][Component.HYPERKUBE],
-        command=command,
-    )
-    return _unit("bootkube.service", "Bootstrap a Kubernetes cluster (simulator)", start, restart="on-failure")
-
-
-def _unit(name: str, description: str, start: str, extra: str = "", restart: str = "always") -> Config:
-    text = _UNIT.format(description=description, start=start, extra=extra, store=STORE, restart=restart)
-    return {"name": name, "enabled": True, "contents": text}
 
 
 def _overrides(cluster: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ Joining is the real protocol: a bootstrap token, a request for a client certific
 from __future__ import annotations
 
 import argparse
-import base64
 import logging
 import signal
 import socket
@@ -20,14 +19,14 @@ from pathlib import Path
 from ...plugins.module_utils.addresses import Version, version
 from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.vocabulary import UNINITIALIZED, Port
-from . import cloud, kubelet_server
+from . import cloud, kubelet_server, node_certificate
 from . import facts as cluster_facts
 from .conditions import condition, merged
 from .keepalived import Instance, Keepalived, interface_for, interface_of_route
 from .kube import STRATEGIC, KubeClient, KubeError, Object
 from .machine import Machine
 from .mirror_pods import MIRROR, MirrorPods
-from .pki import Signer, request
+from .pki import Signer
 from .pods import RETRY_SECONDS, ContainerPod, NodeContext, Pod, RouterPod, retry, write
 from .settings import seconds
 from .store import now
@@ -37,7 +36,6 @@ LEASE_SECONDS = 10.0
 STATUS_SECONDS = 60.0
 # With the cgroup namespace: podman creates the cgroups of its containers by their names in it.
 NSENTER = "nsenter -t 1 -m -u -i -n -p -C --"
-CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 NODES = "/api/v1/nodes"
 ANNOTATIONS = "/etc/machine-config-daemon/node-annotations.json"
@@ -161,39 +159,10 @@ class Kubelet:
         folder: Path = self.options.data_dir / "pki"
         certificate, key = folder / "kubelet-client-current.crt", folder / "kubelet-client-current.key"
         if not certificate.exists():
-            self._certificate(self.client, certificate, key, "kubernetes.io/kube-apiserver-client-kubelet", ())
+            node_certificate.obtain(
+                self.client, self.name, certificate, key, signer="kubernetes.io/kube-apiserver-client-kubelet"
+            )
         return self.client.with_certificate(certificate, key)
-
-    def _certificate(
-        self, client: KubeClient, certificate: Path, key: Path, signer: str, names: tuple[str, ...]
-    ) -> None:
-        pair = request(f"system:node:{self.name}", ["system:nodes"], names)
-        usages = ["digital signature", "client auth" if not names else "server auth"]
-        body = {
-            "apiVersion": "certificates.k8s.io/v1",
-            "kind": "CertificateSigningRequest",
-            "metadata": {"generateName": "csr-"},
-            "spec": {
-                "request": base64.b64encode(pair.certificate.encode()).decode(),
-                "signerName": signer,
-                "usages": usages,
-            },
-        }
-        name = retry(f"requesting a certificate of {signer}", lambda: client.create(CSRS, body))["metadata"]["name"]
-        log.info("certificate request %s waits for approval", name)
-        while True:
-            # The request may be lost if the leader changed before it was replicated: then send it again.
-            csr = retry("waiting for the certificate", lambda: client.find(f"{CSRS}/{name}"))
-            if csr is None:
-                self._certificate(client, certificate, key, signer, names)
-                return
-            issued = csr["status"].get("certificate")
-            if issued:
-                break
-            time.sleep(1)
-        certificate.parent.mkdir(parents=True, exist_ok=True)
-        write(key, pair.key)
-        write(certificate, base64.b64decode(issued).decode())
 
     def _register(self) -> None:
         node = self.node()
@@ -327,8 +296,13 @@ class Kubelet:
             tls.load_cert_chain(folder / "own.crt", folder / "own.key")
         kubelet_server.start(self.options.port, tls)
         if not certificate.exists():
-            self._certificate(
-                self.client.again(), certificate, key, "kubernetes.io/kubelet-serving", (self.name, *self.addresses)
+            node_certificate.obtain(
+                self.client.again(),
+                self.name,
+                certificate,
+                key,
+                signer="kubernetes.io/kubelet-serving",
+                names=(self.name, *self.addresses),
             )
         tls.load_cert_chain(certificate, key)
 

@@ -25,7 +25,7 @@ from ...plugins.module_utils.installer import credentials
 from ...plugins.module_utils.installer.credentials import SIGNERS
 from ..api_server.prepare import TRUST_ANCHOR, kubeconfig, password
 from ..api_server.release import component_images, release_version
-from ..cluster import ignition
+from ..cluster import ignition, units
 from ..cluster.facts import topology
 
 STATE = ".openshift_install_state.json"
@@ -35,7 +35,7 @@ SCHEDULER, INFRASTRUCTURE = (
     "manifests/cluster-infrastructure-02-config.yml",
 )
 HOSTS = "openshift/99_openshift-cluster-api_hosts-{}.yaml"
-CLUSTER_VERSION = f"{ignition.BOOTSTRAP}/manifests/cvo-overrides.yaml"
+CLUSTER_VERSION = f"{units.BOOTSTRAP}/manifests/cvo-overrides.yaml"
 SINGLE = "bootstrap-in-place-for-live-iso.ign"
 _GENERATED = (
     "cluster-scheduler-02-config.yml",
@@ -223,7 +223,7 @@ def create_ignition(folder: Path, environment: Mapping[str, str], single: bool) 
     # The service takes the cluster's id from it, and refuses to install without.
     bootstrap["storage"]["files"].append(data_file(CLUSTER_VERSION, yaml.safe_dump(version).encode(), 0o644))
     bootstrap["storage"]["files"] += [
-        data_file(f"{ignition.BOOTSTRAP}/openshift/{path.name}", path.read_bytes(), 0o644)
+        data_file(f"{units.BOOTSTRAP}/openshift/{path.name}", path.read_bytes(), 0o644)
         for path in sorted((folder / "openshift").glob(Path(HOSTS).name.format("*")))
     ]
     if single:

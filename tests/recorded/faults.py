@@ -36,7 +36,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, pr
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.faults import EXTRA
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import facts
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Facts, causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.evidence import Facts
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import FILE, Recorder
 
 ROOT = Path("/tmp/wt/replay")

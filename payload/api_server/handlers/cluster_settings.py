@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import install_config, operators, usage, validations
 from .. import inventory as inv
-from .. import operators, usage, validations
 from ..calls import Call, handler
 from ..document import tracked
 from ..engine import Engine
@@ -64,22 +64,19 @@ def preflight(e: Engine, call: Call) -> Any:
 
 @handler
 def get_install_config(e: Engine, call: Call) -> Any:
-    from .. import prepare
-
-    return prepare.install_config_text(e.job(e.cluster(call.path["cluster_id"])))
+    job = e.job(e.cluster(call.path["cluster_id"]))
+    return install_config.text(job.cluster, job.hosts)
 
 
 @handler
 def update_install_config(e: Engine, call: Call) -> Any:
     """Accept overrides in any state of the cluster, as upstream; after the installation has started they have no effect."""
-    from .. import prepare
-
     cluster = e.cluster(call.path["cluster_id"])
     try:
         overrides = parse_json(call.body)
     except Invalid as err:
         raise ApiError(400, str(err)) from None
-    reason = prepare.wrong_override(overrides)
+    reason = install_config.wrong_override(overrides)
     if reason:
         raise ApiError(400, reason)
     cluster["install_config_overrides"] = call.body

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
-import sys
-import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +18,7 @@ from .download import DownloadError, Downloads
 from .hardware import Cluster, Host, populate
 from .install import Pace
 from .programs import Programs
+from .progress import Progress
 from .registration import Registration
 from .settings import BOOT_SECONDS, STEP_SECONDS, Settings
 from .stats import Stats, resident_bytes
@@ -29,9 +28,9 @@ from .support import (
     archive,
     bounded,
     cancel,
-    moment,
     protocol_dumps,
     raise_file_limit,
+    received,
     self_signed,
     tls,
     why,
@@ -46,20 +45,6 @@ LOST_SHARE = 0.1
 ENDING_POLL = {"vanish": 3, "restart": 1}
 USER_OPERATIONS = ("install", "role", "set up", "remove")
 LAST_LOOK_SECONDS = 20.0
-
-
-#: Bytes of an answer: a cluster of 150 hosts has 10 MB.
-MOST_ANSWER = 256 << 20
-
-
-async def received(answer: aiohttp.ClientResponse) -> bytes:
-    """Return the body of an answer; OSError if it is longer than MOST_ANSWER."""
-    body = bytearray()
-    async for piece in answer.content.iter_any():
-        body += piece
-        if len(body) > MOST_ANSWER:
-            raise OSError(f"the answer is longer than {MOST_ANSWER} bytes")
-    return bytes(body)
 
 
 class Frozen(Exception):
@@ -77,8 +62,7 @@ class Swarm:
         self._pace = Pace(settings)
         self._tasks: set[asyncio.Task[None]] = set()
         self._tasks_of_hosts: dict[str, asyncio.Task[None]] = {}
-        self._last: dict[str, str] = {}
-        self._started: dict[str, float] = {}
+        self._progress = Progress(self.stats)
         self._archive = archive(settings.logs_kib)
         self._certificate = ""
         self._hub = hub.Hub.from_kubeconfig(settings.kubeconfig) if settings.kubeconfig else None
@@ -228,8 +212,7 @@ class Swarm:
 
     async def _arrived(self, host: Host) -> None:
         """Note a host's first registration."""
-        if host.me.host_id not in self._started:
-            self._started[host.me.host_id] = time.monotonic()
+        if self._progress.started(host.me.host_id):
             await self._give_role(host)
 
     async def _live(self, host: Host, after: float) -> None:
@@ -295,46 +278,14 @@ class Swarm:
             return hub.look(cluster, numbers.get) if self._hub else install.by_rest(cluster, self.settings)
 
         end, last = await self.talk(
-            install.conduct(cluster, hosts, self._pace, clock, self._observe, self._certificate, look), me
+            install.conduct(cluster, hosts, self._pace, clock, self._progress.observe, self._certificate, look), me
         )
         self.stats.ends[end] += 1
         if end != "installed":
             self.stats.fail(cluster.name, end, last, {host.me.host_id: host.failure for host in hosts})
-        if cluster.status != end:
-            self._count(self.stats.cluster_status, f"cluster {cluster.id}", end)
+        self._progress.ended(cluster, end)
         for host in hosts:
             self._end(host)
-
-    def _count(self, table: dict[str, int], key: str, status: str) -> bool:
-        """Record a status; return whether it has changed."""
-        before = self._last.get(key, "")
-        if before == status:
-            return False
-        if before:
-            table[before] -= 1
-        table[status] += 1
-        self._last[key] = sys.intern(status)
-        return True
-
-    def _observe(self, cluster: Cluster, body: dict[str, Any]) -> None:
-        """Record the hosts of a cluster's view, with times of the service's clock if it has them."""
-        stats = self.stats
-        since = time.monotonic() - stats.begin
-        if self._count(stats.cluster_status, f"cluster {cluster.id}", cluster.status):
-            stats.reached(stats.cluster_times, cluster.status, since)
-        for host in body.get("hosts") or ():
-            ident, status = host["id"], host.get("status", "")
-            begun = moment(host.get("registered_at") or host.get("created_at"))
-            local = time.monotonic() - self._started.get(ident, time.monotonic())
-            if self._count(stats.host_status, ident, status):
-                at = moment(host.get("status_updated_at"))
-                stats.reached(stats.host_times, status, at - begun if at and begun else local)
-            progress = host.get("progress") or {}
-            stage = progress.get("current_stage")
-            if stage and self._last.get(f"{ident} stage") != stage:
-                self._last[f"{ident} stage"] = sys.intern(stage)
-                at = moment(progress.get("stage_started_at"))
-                stats.reached(stats.stage_times, stage, at - begun if at and begun else local)
 
     # The run
 

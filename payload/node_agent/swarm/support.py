@@ -24,6 +24,18 @@ else:
 REQUEST_SECONDS = 60.0
 AT_ONCE = 16
 """Clusters that are registered or removed at a time."""
+MOST_ANSWER = 256 << 20
+"""Bytes of an answer: a cluster of 150 hosts has 10 MB."""
+
+
+async def received(answer: aiohttp.ClientResponse) -> bytes:
+    """Return the body of an answer; OSError if it is longer than MOST_ANSWER."""
+    body = bytearray()
+    async for piece in answer.content.iter_any():
+        body += piece
+        if len(body) > MOST_ANSWER:
+            raise OSError(f"the answer is longer than {MOST_ANSWER} bytes")
+    return bytes(body)
 
 
 async def bounded(work: list[Coroutine[Any, Any, None]], most: int) -> None:

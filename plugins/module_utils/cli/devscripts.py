@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from ..devscripts import exporter, farm, importer
+from ..devscripts import configuration, exporter, farm, importer
 from ..files import explain
 from ..plan import files, profile, rundir, secrets
 from ..redact import redact
@@ -94,7 +94,7 @@ def export_config(argv: list[str]) -> int:
                 say(path)
             return 0
         if args.output and not args.force:
-            exporter.check_replaceable(Path(args.output), "--force")
+            configuration.check_replaceable(Path(args.output), "--force")
         made = exporter.config(profile.load(args.profile, PROFILES, args.cluster), args.cluster)
         for lost in made.lost:
             say(f"no counterpart: {lost}", sys.stderr)

@@ -13,7 +13,7 @@ from ..plan import profile
 from ..plan.options import Profile
 from ..plan.rundir import Change
 from ..redact_words import is_secret_key
-from . import exporter
+from . import configuration, exporter
 
 _SCRIPT = "common.sh"
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
@@ -23,7 +23,7 @@ class CheckoutError(ValueError):
     """A checkout, user or profile that cannot be used."""
 
 
-def prepare(given: Mapping[str, Any]) -> tuple[exporter.Export, Path, list[Change]]:
+def prepare(given: Mapping[str, Any]) -> tuple[configuration.Export, Path, list[Change]]:
     """Return the configuration for the options of the module `devscripts_config`, its path, and what would have to change.
 
     Raises `CheckoutError`, `ProfileError`, `ExportError`.
@@ -36,7 +36,7 @@ def prepare(given: Mapping[str, Any]) -> tuple[exporter.Export, Path, list[Chang
     made = exporter.config(_profile(given["profile"], given["cluster"]), given["cluster"], _texts(given["variables"]))
     path = folder / f"config_{user}.sh"
     if not given["overwrite"]:
-        exporter.check_replaceable(path, "overwrite: true")
+        configuration.check_replaceable(path, "overwrite: true")
     before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     text = made.text()
     return made, path, [Change(path, before, text, 0o600)] if before != text else []

@@ -14,7 +14,8 @@ from ..plan import rundir
 from ..plan.model import Plan
 from ..plan.stored import checked
 from ..state.recording import CAUSES, PROFILE, Answer, Player, Tape
-from .causes import Cause, Facts, Unit, signs
+from .causes import Cause, signs
+from .evidence import Facts, Unit
 
 PLAN = "/plan"
 

@@ -29,7 +29,8 @@ from ..redact import redact_stream
 from ..sandbox import faults, services
 from ..state import recording
 from . import facts
-from .causes import Cause, Facts, causes
+from .causes import Cause, causes
+from .evidence import Facts
 from .host_logs import collect
 from .probe import consoles, domain_states, refusal, rendezvous_ip, units
 from .secrets import of_run

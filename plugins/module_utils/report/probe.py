@@ -13,7 +13,8 @@ from ..sandbox import services
 from ..state.recording import Tape, no_tape
 from ..watch import Seen
 from . import facts
-from .causes import Cause, Facts, Unit, causes
+from .causes import Cause, causes
+from .evidence import Facts, Unit
 from .ssh import run, ssh
 
 PACE = 10.0

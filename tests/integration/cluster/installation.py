@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from ansible_collections.agentlab.ocp.payload.api_server import prepare
+from ansible_collections.agentlab.ocp.payload.api_server import install_config, prepare
 from ansible_collections.agentlab.ocp.payload.api_server.app import Service
 from ansible_collections.agentlab.ocp.payload.api_server.config import Config
 from ansible_collections.agentlab.ocp.payload.api_server.engine import Engine
@@ -144,7 +144,7 @@ def through_openshift_install(folder: Path) -> Callable[..., dict[str, Any]]:
     ) -> dict[str, Any]:
         shutil.copytree(tls, folder / "tls")
         job = prepare.Job(cluster, hosts, tls, images, settings, manifests, {}, None, False, "agent-installer")
-        (folder / "install-config.yaml").write_text(prepare.install_config_text(job))
+        (folder / "install-config.yaml").write_text(install_config.text(job.cluster, job.hosts))
         [first] = [host for host in hosts if host.get("bootstrap")]
         environment = {
             "OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE": "lab/release",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.payload.api_server import prepare, release
+from ansible_collections.agentlab.ocp.payload.api_server import install_config, prepare, release
 from ansible_collections.agentlab.ocp.payload.api_server.engine import preparation
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials
 from cryptography import x509
@@ -75,7 +75,7 @@ def test_kubeconfig_is_signed_by_the_installer_s_signers(tmp_path: Path) -> None
 
 
 def test_install_config_has_the_overrides() -> None:
-    config = yaml.safe_load(prepare.install_config_text(task()))
+    config = yaml.safe_load(install_config.text(task().cluster, task().hosts))
     assert config["fips"] is True
     assert config["networking"]["networkType"] == "Calico"
     assert config["networking"]["machineNetwork"] == [{"cidr": "192.168.111.0/24"}]
@@ -86,9 +86,9 @@ def test_install_config_of_a_single_node_names_its_disk() -> None:
     one = task()
     host = {**one.hosts[0], "bootstrap": True, "installation_disk_id": "/dev/disk/by-id/wwn-0x1"}
     single = replace(one, hosts=[host], cluster={**one.cluster, "control_plane_count": 1})
-    config = yaml.safe_load(prepare.install_config_text(single))
+    config = yaml.safe_load(install_config.text(single.cluster, single.hosts))
     assert config["bootstrapInPlace"] == {"installationDisk": "/dev/disk/by-id/wwn-0x1"}
-    assert "bootstrapInPlace" not in yaml.safe_load(prepare.install_config_text(one))
+    assert "bootstrapInPlace" not in yaml.safe_load(install_config.text(one.cluster, one.hosts))
 
 
 def test_host_config_has_name_and_keyfiles_with_real_names() -> None:

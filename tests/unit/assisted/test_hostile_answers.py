@@ -13,7 +13,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.assisted import view
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import AssistedClient
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import BootstrapFailed, BootstrapWatcher
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
-from ansible_collections.agentlab.ocp.plugins.module_utils.report import causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report import causes, evidence
 from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Seen
 
 PLAN = build.build(profile.load("sno_ipv4", Path(__file__).parents[3] / "config_examples"), "ostest")
@@ -75,7 +75,7 @@ def waited(answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str
     monkeypatch.setattr(client, "get", lambda path, **query: copy.deepcopy(answers.get(path, answers["/clusters/c"])))
 
     def diagnose(seen: Seen) -> list[causes.Cause]:
-        return causes.causes(causes.Facts(PLAN, cluster=seen.cluster, events=seen.events))
+        return causes.causes(evidence.Facts(PLAN, cluster=seen.cluster, events=seen.events))
 
     def show(cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
         assert all(isinstance(cell, str) for row in view.rows(cluster) for cell in row)

@@ -16,7 +16,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.faults import EXTRA
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Facts, Unit, causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.evidence import Facts, Unit
 
 TABLE = Path(__file__).resolve().parents[3] / "ci/jobs.yml"
 Made = dict[str, Any]

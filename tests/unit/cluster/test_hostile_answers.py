@@ -30,7 +30,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.joining impor
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher import InstallFailed, InstallWatcher
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import AssistedError, ClusterError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
-from ansible_collections.agentlab.ocp.plugins.module_utils.report import causes, changes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report import causes, changes, evidence
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import EventLog
 
 ROOT = Path(__file__).parents[3]
@@ -213,7 +213,7 @@ def joined(kube: ClusterClient) -> list[str]:
 
 
 def explained(kube: ClusterClient) -> list[str]:
-    facts = causes.Facts(PLAN)
+    facts = evidence.Facts(PLAN)
     try:
         facts.nodes, facts.operators, facts.pods = kube.nodes(), kube.cluster_operators(), kube.pods()
     except ClusterError as error:

@@ -15,7 +15,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher impor
     settled,
 )
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import ClusterError
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Facts, causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.evidence import Facts
 
 
 class Clock:

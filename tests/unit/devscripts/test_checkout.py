@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import checkout, exporter
+from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import checkout, configuration
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
 
@@ -54,7 +54,7 @@ def test_a_scenario(given: dict[str, Any]) -> None:
     ],
 )
 def test_what_cannot_be_used(given: dict[str, Any], change: dict[str, Any], problem: str) -> None:
-    with pytest.raises((checkout.CheckoutError, exporter.ExportError), match=problem):
+    with pytest.raises((checkout.CheckoutError, configuration.ExportError), match=problem):
         checkout.prepare(given | change)
 
 
@@ -65,7 +65,7 @@ def test_a_profile_that_is_wrong(given: dict[str, Any]) -> None:
 
 def test_a_file_of_the_user_is_kept(given: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "config_me.sh").write_text("export CI_TOKEN=mine\n")
-    with pytest.raises(exporter.ExportError, match="was not written by agentlab, and may have settings of yours"):
+    with pytest.raises(configuration.ExportError, match="was not written by agentlab, and may have settings of yours"):
         checkout.prepare(given)
     assert checkout.prepare(given | {"overwrite": True})[2]
 

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import exporter, importer, variables
+from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import (
+    configuration,
+    exporter,
+    importer,
+    variables,
+)
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, checks, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 from hypothesis import assume, given, settings
@@ -23,14 +28,16 @@ EXAMPLES = sorted(path.stem for path in PROFILES.glob("*.yml"))
 IMAGE = "quay.io/ocp/release@sha256:" + "0" * 64
 KNOWN = {"HOME": "~", "USER": "me"}
 # Of every profile with the lab payload.
-LAB = exporter.Lost("release.payload", "dev-scripts installs a real release: set OPENSHIFT_RELEASE_IMAGE and CI_TOKEN")
+LAB = configuration.Lost(
+    "release.payload", "dev-scripts installs a real release: set OPENSHIFT_RELEASE_IMAGE and CI_TOKEN"
+)
 
 
 def back(text: str) -> importer.Import:
     return importer.read([("config.sh", text)], KNOWN)
 
 
-def export(raw: dict[str, Any], cluster: str = "ostest") -> exporter.Export:
+def export(raw: dict[str, Any], cluster: str = "ostest") -> configuration.Export:
     complete = profile.complete(raw)
     assert checks.check(complete, cluster) == []
     return exporter.config(complete, cluster)
@@ -292,7 +299,7 @@ def test_a_shell_reads_what_is_quoted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("A", "x\ny"), ("A", "x\0"), ("A", "x\r"), ("A B", "x"), ("A=$(id)", "x")])
 def test_values_that_a_line_cannot_have(name: str, value: str) -> None:
-    with pytest.raises(exporter.ExportError):
+    with pytest.raises(configuration.ExportError):
         exporter.config(profile.complete({}), "ostest", {name: value})
 
 
@@ -300,7 +307,7 @@ def test_a_line_break_in_a_profile_is_refused() -> None:
     """Only what is laid over install-config.yaml can have one."""
     raw = {"installer": {"install_config": {"featureSet": "A\nexport B=1"}}}
     with pytest.raises(
-        exporter.ExportError, match=r"installer.install_config.featureSet: FEATURE_SET must be one line"
+        configuration.ExportError, match=r"installer.install_config.featureSet: FEATURE_SET must be one line"
     ):
         exporter.config(profile.complete(raw), "ostest")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from ansible_collections.agentlab.ocp.payload.node_agent.swarm import driver
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm import support
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swarm
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import Settings, SwarmError
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import FakeAssisted
@@ -79,7 +79,7 @@ def test_any_answer_is_taken_or_named(path: str, discover: bool, service: FakeAs
 
 
 def test_an_answer_without_end_is_not_read(service: FakeAssisted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "MOST_ANSWER", 1 << 20)
+    monkeypatch.setattr(support, "MOST_ANSWER", 1 << 20)
     service.instead = {
         "component": lambda: web.Response(body=b"[" + b" " * (2 << 20) + b"]", content_type="application/json")
     }

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import VERBS, lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access, closing
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import LIKELY, SURE, Facts, Unit, causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import LIKELY, SURE, causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.evidence import Facts, Unit
 
 
 def node(n):

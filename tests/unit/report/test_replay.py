@@ -26,7 +26,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import WaitFor, load_wait_for
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import facts, replay
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import page as run_page
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Facts, Unit, causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.evidence import Facts, Unit
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.replay import server
 from ansible_collections.agentlab.ocp.plugins.module_utils.reproduce import EvidenceError, reproduce
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import Player, Recorder, at_the_end, load
