@@ -7,7 +7,10 @@ export CLUSTER
 
 AGENTLAB := bin/agentlab
 STAGES := prepare configure image boot wait validate
-VERBS := plan $(STAGES) add-nodes gather destroy
+# Each playbook is a verb, but for those that are not, or have a rule of their own below.
+OTHER := setup deploy inventory swarm
+PLAYBOOKS := $(subst _,-,$(basename $(notdir $(sort $(wildcard playbooks/*.yml)))))
+VERBS := plan $(STAGES) $(filter-out plan $(STAGES) $(OTHER),$(PLAYBOOKS))
 VENV := $(or $(AGENTLAB_VENV),$(CURDIR)/.venv)
 BIN := $(VENV)/bin
 TESTS := tests/lint tests/unit tests/conformance tests/integration tests/molecule tests/e2e

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, capacity, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 
@@ -268,7 +269,7 @@ master: {memry_mib: 1.5, vcpus: 2}
 """
     assert problems(tmp_path, text) == [
         "p.yml:1:1: topolgy: unknown field; did you mean `topology`?",
-        "p.yml:1:1: topolgy is 'compct': did you mean compact? must be one of sno, snomin, compact, ha, 4control, 5control, tna, tnf",
+        f"p.yml:1:1: topolgy is 'compct': did you mean compact? must be one of {', '.join(TOPOLOGIES)}",
         "p.yml:2:9: nodes.worker-7: no node has this name; there are master-0, master-1, master-2",
         "p.yml:3:11: release.paylod: unknown field; did you mean `payload`?",
         "p.yml:4:10: master.memry_mib: unknown field; did you mean `memory_mib`?",
