@@ -14,6 +14,9 @@ description:
   - Builds are kept by commit, so a second run with the same commit changes nothing.
   - In check mode the commit is fetched, but nothing is built.
 extends_documentation_fragment: [agentlab.ocp.module]
+requirements:
+  - git
+  - Go
 options:
   repository:
     description: URL of the repository, or its path on this host. Uncommitted changes there are not built.
