@@ -44,7 +44,11 @@ log = logging.getLogger("control-plane")
 
 
 class ControlPlane:
-    """One control-plane member. Paths are options, so that several members can run on one machine."""
+    """One control-plane member: API, store, machine-config server, and the controllers while it leads.
+
+    options: of `parser`. Paths are options, so that several members can run on one machine. Raises OSError and
+    ValueError for a configuration that cannot be read.
+    """
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -86,7 +90,11 @@ class ControlPlane:
         self.keepalived: Keepalived | None = None
 
     def peers(self) -> Iterable[str]:
-        """Return possible addresses of members: those of the control-plane nodes, and of hosts as they were discovered."""
+        """Return possible addresses of members, each once.
+
+        They are those of the control-plane nodes, and of hosts as they were discovered: a member may answer before it
+        is a node.
+        """
         found = [
             a
             for n in self.store.items("nodes")
@@ -97,7 +105,10 @@ class ControlPlane:
         return dict.fromkeys(found)
 
     def alone(self) -> bool:
-        """Return whether this member may continue without the others: of two that fence each other, once the other is off."""
+        """Return whether this member may continue without the others.
+
+        Of two that fence each other, once the other one is off; without fencing always.
+        """
         return not self.facts["fencing"] or fencing.may_be_alone(self.options.run_dir, self.options.config_dir)
 
     def pod_log(self, pod: Object) -> str | None:
@@ -131,7 +142,11 @@ class ControlPlane:
             await asyncio.sleep(STEP_SECONDS)
 
     async def run(self) -> None:
-        """Serve until SIGTERM; on the bootstrap host until the cluster is handed over."""
+        """Serve until SIGTERM; on the bootstrap host until the cluster is handed over.
+
+        The first task that fails ends the member, and its error is raised. At the end the store is on disk, and
+        keepalived prefers other members.
+        """
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -221,7 +236,10 @@ class ControlPlane:
             )
 
     async def bootstrap(self) -> None:
-        """Hand the cluster over: to the disk of a single node, or to the masters that have joined."""
+        """Hand the cluster over: to the disk of a single node, or to the masters that have joined.
+
+        Then the file `.bootkube.done` exists, which the installer waits for.
+        """
         while not self.member.leader:
             await asyncio.sleep(STEP_SECONDS)
         if cluster_facts.single_node(self.facts):
@@ -257,7 +275,10 @@ class ControlPlane:
         return name
 
     async def hand_over(self) -> None:
-        """Wait for the masters, release the API's address, and report when one of them leads."""
+        """Wait for the masters, release the API's address, and report when one of them leads.
+
+        It waits without limit until all masters but this host, two at most, are ready and follow the store.
+        """
         wanted = max(1, min(cluster_facts.count(self.facts, "master") - 1, 2))
         said = None
         while True:

@@ -13,7 +13,11 @@ FACTS_FILE = Path("/etc/kubernetes/cluster.json")
 
 
 class HostFacts(TypedDict):
-    """One host of the installation: its role, and its addresses when it was discovered."""
+    """One host of the installation.
+
+    role: master, worker or arbiter; bootstrap: whether it is the rendezvous host; addresses: those it had when it was
+    discovered, without prefix length.
+    """
 
     id: str
     name: str
@@ -57,7 +61,10 @@ class ClusterFacts(TypedDict):
 
 
 def topology(roles: Sequence[str]) -> str:
-    """Return the controlPlaneTopology of hosts with these roles."""
+    """Return the controlPlaneTopology of hosts with these roles.
+
+    It is one of SingleReplica, DualReplica (two masters), HighlyAvailableArbiter and HighlyAvailable.
+    """
     masters = roles.count("master")
     if masters == 1:
         return "SingleReplica"
@@ -69,7 +76,11 @@ def topology(roles: Sequence[str]) -> str:
 def build(
     cluster: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]], images: Mapping[str, str], invoker: str
 ) -> ClusterFacts:
-    """Return the facts of a cluster from the service's `cluster` and `host` models."""
+    """Return the facts of a cluster from the service's models.
+
+    cluster and hosts: `cluster` and `host`, as they are when the installation is prepared; images: component ->
+    pullspec; invoker: the program that installs it. KeyError for a cluster without name or base domain.
+    """
     models = list(hosts)
     known = [host_facts(host) for host in models]
     workers = [h for h in known if h["role"] == "worker"]
@@ -105,7 +116,10 @@ def build(
 
 
 def host_facts(host: Mapping[str, Any]) -> HostFacts:
-    """Return the facts of one `host` model."""
+    """Return the facts of one `host` model.
+
+    Its inventory may be an object or JSON. A host without a role counts as a master.
+    """
     inventory = host.get("inventory") or {}
     if isinstance(inventory, str):
         inventory = load_json(inventory, name="inventory")

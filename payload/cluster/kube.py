@@ -20,7 +20,10 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 
 class KubeError(Exception):
-    """The API returned an error; `code` is the HTTP status, 0 if it could not be reached."""
+    """The API returned an error, or none could be reached.
+
+    code: the HTTP status, 0 if there was no answer; the text is that of the Status object, or the connection's error.
+    """
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -28,7 +31,11 @@ class KubeError(Exception):
 
 
 class KubeClient:
-    """Client of one server, with a bearer token or a client certificate (files)."""
+    """Client of one server, with a bearer token or a client certificate.
+
+    ca: PEM of what the server's certificate is checked with; certificate and key: files. It keeps one connection, so it
+    is of one thread: `again` returns another one.
+    """
 
     def __init__(
         self, server: str, ca: str, *, token: str = "", certificate: Path | None = None, key: Path | None = None
@@ -43,7 +50,11 @@ class KubeClient:
 
     @classmethod
     def from_kubeconfig(cls, path: Path) -> KubeClient:
-        """Read server, CA and token of the current context."""
+        """Return a client with server, CA and token of the first context.
+
+        The file must have the certificate authority and a token embedded. Raises OSError, ValueError for text that is
+        not YAML, and KeyError for a field that is missing.
+        """
         config = load_yaml(read_file(path), name=str(path))
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         return cls(
@@ -61,7 +72,11 @@ class KubeClient:
     def request(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", timeout: float = 20
     ) -> Any:
-        """Send a request and return the decoded answer; raise KubeError."""
+        """Send a request and return the decoded answer.
+
+        body: sent as JSON; timeout: seconds of silence. A kept connection that was closed is opened once again; any
+        other failure raises KubeError, with code 0 without an answer.
+        """
         for attempt in (1, 2):
             fresh = self._connection is None
             try:
@@ -104,7 +119,11 @@ class KubeClient:
         return self.request("PATCH", path, patch, content_type)
 
     def watch(self, path: str, seconds: int) -> Iterator[tuple[str, Object]]:
-        """Yield the events of a collection, existing objects first, for at most `seconds`."""
+        """Yield the events of a collection as (type, object), existing objects first, for at most `seconds`.
+
+        path: of the collection, with a query if there are selectors. The connection is closed at the end. Raises
+        KubeError, also for an event that is not JSON.
+        """
         joint = "&" if "?" in path else "?"
         try:
             connection = self._open(seconds + 10)

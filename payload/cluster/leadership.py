@@ -13,7 +13,10 @@ from ...plugins.module_utils.addresses import in_url, socket_family
 
 
 class Leadership(Protocol):
-    """Returns, without blocking, whether this member should lead, and the leader's URL."""
+    """Whether this member should lead, and who does.
+
+    electable: whether it may. The methods do not block: they are called in the event loop.
+    """
 
     electable: bool
 
@@ -39,7 +42,10 @@ class Alone:
 
 
 class VirtualAddress:
-    """keepalived moves the API's addresses between members; the one with the first address leads."""
+    """keepalived moves the API's addresses between members; the one with the first address leads.
+
+    addresses: virtual ones, at least one; port: of the API.
+    """
 
     electable = True
 
@@ -89,7 +95,11 @@ class Elected:
         self._holds, self.electable = False, False
 
     def look(self, own: dict[str, Any], peers: Sequence[dict[str, Any]]) -> None:
-        """Decide by the states of this member and of those that it reaches: member, uid, epoch, revision, leader, url."""
+        """Decide whether this member leads, by what it and those that it reaches report of themselves.
+
+        Each has member, uid, epoch, revision, leader and url. A member of another cluster, by its uid, does not count.
+        Of two leaders, the one with the higher epoch stays.
+        """
         members = [peer for peer in peers if peer["uid"] in ("", own["uid"]) or not own["uid"]]
         leaders = [peer for peer in members if peer["leader"]]
         best = max(leaders, key=lambda peer: (peer["epoch"], peer["member"]), default=None)

@@ -40,7 +40,10 @@ T = TypeVar("T")
 
 
 def retry(what: str, action: Callable[[], T]) -> T:
-    """Retry `action` until the API accepts it, and return its result: a kubelet never gives up."""
+    """Call `action` until the API accepts it, and return its result: a kubelet never gives up.
+
+    what: for the log, which has each new message once. Only KubeError is caught.
+    """
     said = ""
     while True:
         try:
@@ -72,7 +75,11 @@ class NodeContext:
 
 
 class Pod:
-    """A pod of this node, run in a thread of its own."""
+    """A pod of this node, run in a thread of its own.
+
+    node: what all pods of it share; pod: the object, whose first container counts. The client is its own: one
+    connection is of one thread.
+    """
 
     def __init__(self, node: NodeContext, pod: Object) -> None:
         self.node, self.pod = node, pod
@@ -96,7 +103,11 @@ class Pod:
         """Take a changed pod. Of its spec, only the image of the container may change."""
 
     def post(self, phase: str, state: Object, *, ready: bool = False) -> None:
-        """Write the pod's status, unless it was deleted."""
+        """Write the pod's status, unless it was deleted.
+
+        phase: as `Running`; state: of the container, with one of `waiting`, `running`, `terminated`. It retries until
+        the API accepts it.
+        """
         status = pod_status(
             phase, self.container, self.node.address, state, ready=ready, restarts=self.restarts, last=self.last
         )
@@ -112,7 +123,10 @@ class Pod:
 
 
 class ContainerPod(Pod):
-    """A pod whose single container podman runs on the host; restarted on failure, as the pod of a Job, and with another image."""
+    """A pod whose single container podman runs on the host.
+
+    It is restarted when it fails, as the pod of a Job, and with another image when that of its spec changes.
+    """
 
     def __init__(self, node: NodeContext, pod: Object) -> None:
         super().__init__(node, pod)

@@ -32,7 +32,11 @@ NATIVE = frozenset(
 
 @dataclass(frozen=True)
 class Resource:
-    """One kind: where it is served and how clients may call it."""
+    """One kind: where it is served and how clients may call it.
+
+    group: empty for the core group; plural: as in URLs; short: further names for kubectl; status: whether it has the
+    subresource `status`; categories: such as `all`; verbs: of discovery.
+    """
 
     group: str
     version: str
@@ -61,7 +65,10 @@ class Resource:
 
     @property
     def unconditional(self) -> bool:
-        """Whether an update needs no `resourceVersion`."""
+        """Return whether an update needs no `resourceVersion`.
+
+        Custom resources and leases need one, as on a real API server.
+        """
         return not self.custom and self.plural != "leases"
 
     @property
@@ -172,7 +179,11 @@ class Registry:
         return resource
 
     def for_object(self, obj: dict[str, Any]) -> Resource:
-        """Return the resource of an object; an unknown kind is served from now on under its guessed plural."""
+        """Return the resource of an object.
+
+        An unknown kind is served from now on, under a plural that is guessed; it is namespaced if the object has a
+        namespace. KeyError for an object without `apiVersion` or `kind`.
+        """
         api_version, kind = str(obj["apiVersion"]), str(obj["kind"])
         known = self.by_kind(api_version, kind)
         if known:
@@ -182,7 +193,10 @@ class Registry:
         return self.add(Resource(group, version, _plural(kind), kind, namespaced))
 
     def add_definition(self, crd: dict[str, Any]) -> None:
-        """Serve what a CustomResourceDefinition defines."""
+        """Serve what a CustomResourceDefinition defines, in all versions that it serves.
+
+        crd: validated, see `api.validation.established`.
+        """
         spec = crd["spec"]
         names = spec["names"]
         for version in spec["versions"]:
@@ -209,7 +223,10 @@ class Registry:
                 self._by_kind.pop((found.api_version, found.kind), None)
 
     def groups(self) -> dict[str, list[str]]:
-        """Return the versions of every named API group, in the table's order."""
+        """Return the versions of every named API group, in the table's order.
+
+        The first version of a group is the preferred one. The core group is not part of it.
+        """
         found: dict[str, list[str]] = {}
         for group, version, __ in self._by_path:
             if group and version not in found.setdefault(group, []):
@@ -217,7 +234,10 @@ class Registry:
         return found
 
     def resource_list(self, group: str, version: str) -> dict[str, Any]:
-        """Return the APIResourceList of one group and version."""
+        """Return the APIResourceList of one group and version, with subresources.
+
+        group: empty for the core group. A version that is not served has no resources.
+        """
         entries: list[dict[str, Any]] = []
         for r in self._of(group, version):
             entry: dict[str, Any] = {
@@ -261,7 +281,10 @@ class Registry:
         }
 
     def aggregated(self, core: bool) -> dict[str, Any]:
-        """Return the APIGroupDiscoveryList (apidiscovery.k8s.io/v2) of `/api` or `/apis`."""
+        """Return the APIGroupDiscoveryList (apidiscovery.k8s.io/v2) of `/api` or `/apis`.
+
+        core: of `/api`. kubectl asks for this form first.
+        """
         groups = {"": ["v1"]} if core else self.groups()
         return {
             "kind": "APIGroupDiscoveryList",

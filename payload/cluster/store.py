@@ -31,7 +31,11 @@ EPOCH_GAP = 1000
 
 
 class Event(TypedDict):
-    """One change: `type` is ADDED, MODIFIED or DELETED; `resource` the store key; `old` the version before, if any."""
+    """One change of an object.
+
+    type: ADDED, MODIFIED or DELETED; resource: the store's key, as `pods` or `apps/deployments`; old: the version
+    before, None for a new object.
+    """
 
     revision: int
     type: str
@@ -92,12 +96,18 @@ class Store:
         return self.objects.get(resource, {}).get((namespace, name))
 
     def items(self, resource: str, namespace: str = "") -> list[Object]:
-        """Return the objects of a resource, of all namespaces when `namespace` is empty, sorted by name."""
+        """Return the objects of a resource, sorted by namespace and name.
+
+        namespace: empty for those of all namespaces. A resource that was never stored has none.
+        """
         found = self.objects.get(resource, {})
         return [found[name] for name in sorted(found) if not namespace or name[0] == namespace]
 
     def items_at(self, resource: str, namespace: str, revision: int) -> list[Object]:
-        """Return what `items` returned at an earlier revision; raise Expired when it is no longer known."""
+        """Return what `items` returned at an earlier revision.
+
+        It is found by undoing later events: Expired when the history, which is bounded, does not reach back so far.
+        """
         found = {
             (o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in self.items(resource, namespace)
         }
@@ -113,7 +123,10 @@ class Store:
         return [found[name] for name in sorted(found)]
 
     def since(self, revision: int) -> Iterator[Event]:
-        """Yield the events after `revision`; raise Expired when they are no longer known."""
+        """Yield the events after `revision`, the oldest first.
+
+        Raises Expired at once when they are no longer known. Events that are stored meanwhile are not part of it.
+        """
         if revision < self._oldest:
             raise Expired(f"too old resource version: {revision} ({self._oldest})")
         return (event for event in list(self.history) if event["revision"] > revision)
@@ -121,7 +134,10 @@ class Store:
     # Writing
 
     def create(self, resource: str, obj: Object) -> Object:
-        """Store a new object; fills in uid, creationTimestamp, generation and resourceVersion."""
+        """Store a new object and return it as stored.
+
+        uid, creationTimestamp, generation and resourceVersion are filled in. Raises AlreadyExists.
+        """
         metadata = dict(obj["metadata"])
         name = (metadata.get("namespace", ""), metadata["name"])
         if name in self.objects.get(resource, {}):
@@ -130,7 +146,11 @@ class Store:
         return self._commit("ADDED", resource, {**obj, "metadata": metadata}, None)
 
     def update(self, resource: str, obj: Object) -> Object:
-        """Replace an object. A `resourceVersion` in it must be the stored one; equal content changes nothing."""
+        """Replace an object; equal content changes nothing.
+
+        A `resourceVersion` in it must be the stored one: Conflict otherwise; without one the last writer wins. uid and
+        creation time stay, the generation counts changes of `spec`. Raises NotFound.
+        """
         metadata = dict(obj["metadata"])
         old = self.get(resource, metadata.get("namespace", ""), metadata["name"])
         given = metadata.get("resourceVersion")
@@ -163,7 +183,11 @@ class Store:
         return obj
 
     def apply(self, event: Event) -> None:
-        """Apply one event, our own or a leader's, and write it to the log."""
+        """Apply one event, our own or a leader's, and write it to the log.
+
+        Its `old` is filled in from this store. The log is synced to disk once a second. Listeners are called before it
+        returns.
+        """
         items = self.objects.setdefault(event["resource"], {})
         metadata = event["object"]["metadata"]
         name = (metadata.get("namespace", ""), metadata["name"])
@@ -183,7 +207,11 @@ class Store:
     # Whole states
 
     def begin_epoch(self, epoch: int) -> None:
-        """Become the source of new revisions under a new epoch."""
+        """Become the source of new revisions under a new epoch.
+
+        The revision jumps by EPOCH_GAP, so that none of a leader before it, which this store does not know, is given
+        again.
+        """
         self.uid = self.uid or str(uuid.uuid4())
         self.epoch = epoch
         self.revision += EPOCH_GAP
@@ -197,14 +225,20 @@ class Store:
         return {"uid": self.uid, "epoch": self.epoch, "revision": self.revision, "objects": objects}
 
     def load(self, snapshot: dict[str, Any]) -> None:
-        """Replace the whole state; watches end and have to list again."""
+        """Replace the whole state by a snapshot, as `snapshot` returns it.
+
+        Listeners get None: watches end, and their clients list again.
+        """
         self._set(snapshot)
         self.save()
         for listener in list(self.listeners):
             listener(None)
 
     def save(self) -> None:
-        """Write the snapshot and begin an empty log."""
+        """Write the snapshot atomically and begin an empty log.
+
+        Nothing without a directory. Raises OSError.
+        """
         if not self.directory:
             return
         if self._log:

@@ -76,7 +76,11 @@ def disk_efi(parts: Path, distro: Distro, out: Path) -> None:
 
 
 def disk_bios(parts: Path, out: Path) -> tuple[Path, Path]:
-    """boot.img and core.img for the MBR gap of a GPT disk (BIOS boot partition): `out` is core.img's path."""
+    """Return the paths of boot.img and core.img for a GPT disk that BIOS boots.
+
+    parts: the unpacked packages of GRUB; out: core.img's path, which goes into the BIOS boot partition. Raises
+    BuildError.
+    """
     early = out.with_suffix(".early")
     early.write_text("search --no-floppy --set=root --label boot\nconfigfile ($root)/grub2/grub.cfg\n")
     folder = parts / "usr/lib/grub/i386-pc"
@@ -87,7 +91,11 @@ def disk_bios(parts: Path, out: Path) -> tuple[Path, Path]:
 
 
 def fat_image(out: Path, files: dict[str, Path | bytes], label: str, kib: int | None = None) -> None:
-    """A FAT image with `files` (path -> content), written by mtools."""
+    """Write a FAT image, with mtools.
+
+    files: path -> content, or a file with it; label: of the file system; kib: size of the image, by default what the
+    files need with some space. Its serial number is fixed, so that the same content gives the same image.
+    """
     sizes = sum(len(data) if isinstance(data, bytes) else data.stat().st_size for data in files.values())
     total = kib or (sizes // 1024 + 256 + 63) // 64 * 64
     out.unlink(missing_ok=True)
@@ -110,7 +118,10 @@ def fat_image(out: Path, files: dict[str, Path | bytes], label: str, kib: int | 
 
 
 def area(kargs: str) -> str:
-    """Return the kernel arguments with padding: the area that coreos-installer rewrites, then its marker."""
+    """Return the kernel arguments with padding: the area that coreos-installer rewrites, then its marker.
+
+    kargs: at most KARG_AREA characters less one.
+    """
     return kargs + "\n" + "#" * (KARG_AREA - len(kargs) - 1) + KARG_MARK + "\n"
 
 

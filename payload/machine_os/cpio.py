@@ -30,7 +30,10 @@ def end(out: BinaryIO) -> None:
 
 
 def add_tree(out: BinaryIO, root: Path) -> None:
-    """Archive everything below `root` in a fixed order, owned by root, without timestamps."""
+    """Archive everything below `root` in a fixed order, owned by root, without timestamps.
+
+    The same tree gives the same bytes. Further members may follow, or `end`.
+    """
     inode = 1
     for path, dirs, files in os.walk(root):
         dirs.sort()

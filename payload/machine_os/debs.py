@@ -10,7 +10,11 @@ from .distro import BuildError, Distro, run
 
 
 class Apt:
-    """The host's apt with a separate package state: it ignores what the host has installed, and changes nothing on it."""
+    """The host's apt with a separate package state.
+
+    It ignores what the host has installed, and changes nothing on it. state: a directory for its lists and archives,
+    which is kept for the next build.
+    """
 
     def __init__(self, distro: Distro, state: Path) -> None:
         self.distro = distro
@@ -45,7 +49,11 @@ class Apt:
         self._apt("apt-get", "-q", "update")
 
     def download(self, *names: str, dependencies: bool) -> list[Path]:
-        """Return the .deb files of `names`, with or without their dependencies."""
+        """Return the .deb files of packages, with or without their dependencies, in a fixed order.
+
+        Files that are already there are not downloaded again. BuildError for a package
+        that does not exist.
+        """
         if not dependencies:
             options = [word for option in self._options for word in ("-o", option)]
             run("apt-get", *options, "download", "-q", *names, cwd=self.state / "archives")
@@ -63,7 +71,10 @@ class Apt:
         return found[-1]
 
     def kernel(self) -> str:
-        """The name of the package with the distribution's current kernel."""
+        """Return the name of the package with the distribution's current kernel.
+
+        It is what the distribution's meta package depends on. BuildError if it depends on none.
+        """
         meta = packages.KERNEL[self.distro.id]
         for line in self._apt("apt-cache", "depends", "--important", meta).splitlines():
             word = line.split()[-1] if line.split() else ""
@@ -73,7 +84,10 @@ class Apt:
 
 
 def unpack(archives: list[Path], target: Path, merged_usr: bool = False) -> None:
-    """Unpacks packages into a directory; with `merged_usr`, /bin, /lib and /sbin are links into /usr."""
+    """Unpack packages into a directory, without running their scripts.
+
+    merged_usr: /bin, /lib and /sbin are links into /usr. All files are owned by the caller. Raises BuildError.
+    """
     target.mkdir(parents=True, exist_ok=True)
     for name in ("bin", "sbin", "lib", "lib64") if merged_usr else ():
         (target / "usr" / name).mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,10 @@ class Distro:
 
 
 def host() -> Distro:
-    """The distribution of this host; BuildError if the lab OS cannot be built from it."""
+    """Return the distribution of this host.
+
+    BuildError, with the distributions that are known, if the lab OS cannot be built from it or for its architecture.
+    """
     release = platform.freedesktop_os_release()
     ident = release["ID"]
     if ident not in ORIGINS:
@@ -102,7 +105,11 @@ def require(*programs: str) -> None:
 
 
 def run(*argv: str | Path, stdin: str | None = None, log: Path | None = None, cwd: Path | None = None) -> str:
-    """Run a program and return its output; BuildError with the last lines if it fails."""
+    """Run a program and return its output.
+
+    stdin: text; log: file that gets its messages; cwd: directory. The locale is C, and nothing is asked. BuildError
+    with the last lines if it fails.
+    """
     environment = {
         **os.environ,
         "LC_ALL": "C",

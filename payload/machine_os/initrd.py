@@ -33,7 +33,12 @@ FILES = Path(__file__).parent / "files/initrd"
 
 
 def build(distro: Distro, parts: Path, root: Path, release: str, work: Path, out: Path, stamp: str) -> None:
-    """Writes the initrd (zstd, newc) for the kernel `release` of the tree `root`; `stamp` goes to /etc/coreos-live-initramfs."""
+    """Write the initrd (newc, compressed with zstd) of the lab OS.
+
+    parts: unpacked packages; root: the tree that it starts, with the modules of the kernel `release`; work: a
+    directory, which is removed first; stamp: content of /etc/coreos-live-initramfs, by which the initrd knows its root
+    file system.
+    """
     shutil.rmtree(work, ignore_errors=True)
     for name in (
         "bin",

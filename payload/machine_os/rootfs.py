@@ -62,7 +62,11 @@ SELINUX_TOOLS = (
 
 
 def bootstrap(distro: Distro, target: Path, log: Path) -> None:
-    """Installs packages.ROOTFS into the new directory `target` with mmdebstrap; needs root."""
+    """Install packages.ROOTFS into a directory with mmdebstrap.
+
+    target: is removed first; log: file that gets the messages. BuildError without root, and for packages that cannot be
+    installed.
+    """
     if os.geteuid() != 0:
         raise BuildError(
             "the root file system is installed with mmdebstrap as root: run 'agentlab payload build' with sudo"
@@ -91,7 +95,10 @@ def copy(tree: Path, target: Path) -> None:
 
 
 def finish(distro: Distro, root: Path, version: str, volume_id: str) -> None:
-    """Turn an installed tree into the lab OS: remove what is not needed, add what CoreOS has."""
+    """Turn an installed tree into the lab OS: remove what is not needed, add what CoreOS has.
+
+    root: the tree, which is changed; version: of the release; volume_id: label of the live ISO.
+    """
     _precompile(root)
     bundle = root / "usr/share/pki/ca-trust-source/bundle.pem"
     bundle.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +118,10 @@ def finish(distro: Distro, root: Path, version: str, volume_id: str) -> None:
 
 
 def squash(root: Path, out: Path) -> None:
-    """Packs the tree; the result is the first member of rootfs.img."""
+    """Pack the tree into a squashfs file, which becomes the first member of rootfs.img.
+
+    out: is replaced. Raises BuildError.
+    """
     out.unlink(missing_ok=True)
     run(
         "mksquashfs",

@@ -54,7 +54,11 @@ class Answer:
 
 
 def packet(kind: int, mac: bytes, transaction: bytes, options: dict[int, bytes]) -> bytes:
-    """A whole Ethernet broadcast with a DHCP message: the interface has no address to send from. RFC 2131, 2 and 4.1."""
+    """Return an Ethernet broadcast with a DHCP message: the interface has no address to send from.
+
+    kind: DHCPDISCOVER or DHCPREQUEST; mac: six bytes; transaction: four; options: number -> value of at most 255 bytes.
+    Source: RFC 2131, 2 and 4.1.
+    """
     message = struct.pack(
         "!BBBB4sHH16s16s192s4s", 1, 1, 6, 0, transaction, 0, 0x8000, bytes(16), mac, bytes(192), MAGIC
     )
@@ -69,7 +73,10 @@ def packet(kind: int, mac: bytes, transaction: bytes, options: dict[int, bytes])
 
 
 def parse(frame: bytes, transaction: bytes) -> Answer | None:
-    """Return the DHCP reply in an Ethernet frame; None if it is anything else, or for another client."""
+    """Return the DHCP reply in an Ethernet frame.
+
+    None if it is anything else, or for another transaction. A frame that is cut off yields the options that are whole.
+    """
     if len(frame) < 14 + 20 + 8 + 240 or frame[23] != 17:
         return None
     start = 14 + (frame[14] & 15) * 4
@@ -90,7 +97,11 @@ def parse(frame: bytes, transaction: bytes) -> Answer | None:
 
 
 class Exchange:
-    """The conversation with a server over one interface."""
+    """The conversation with a server over one interface.
+
+    nic must be up and may have no address; mac: with colons; until: monotonic time at which attempts end. Needs
+    CAP_NET_RAW; raises OSError.
+    """
 
     def __init__(self, nic: str, mac: str, hostname: str, until: float) -> None:
         self._mac, self._until = bytes.fromhex(mac.replace(":", "")), until
@@ -100,7 +111,11 @@ class Exchange:
         self._socket.bind((nic, ETH_P_IP))
 
     def ask(self, kind: int, options: dict[int, bytes], wanted: tuple[int, ...], tries: int) -> Answer | None:
-        """Send and wait; retry after some seconds. None: no reply in time."""
+        """Send a message until a reply of a wanted kind arrives; return it.
+
+        kind and options: as of `packet`; wanted: kinds of replies; tries: how often it is sent, each time with a pause
+        of RETRY_SECONDS at most. None: no such reply in time.
+        """
         frame = packet(kind, self._mac, self._transaction, {**self._common, **options})
         for __ in range(tries):
             again = min(time.monotonic() + RETRY_SECONDS, self._until)
@@ -143,7 +158,11 @@ def shown(value: bytes, how: str) -> str:
 
 
 def lease_text(name: str, answer: Answer, now: float) -> str:
-    """A dhclient lease. Times are UTC with the day of the week first."""
+    """Return a lease in the format of dhclient's lease file.
+
+    now: seconds since 1970. Times are UTC with the day of the week first; a server that names no lease time grants an
+    hour.
+    """
     seconds = int.from_bytes(answer.options.get(LEASE_TIME, b"\0\0\x0e\x10"), "big")
     lines = [f'interface "{name}"', f"fixed-address {answer.address}"]
     lines += [
@@ -166,12 +185,19 @@ def fixed_address(lease: str) -> str:
 
 
 def remove(name: str) -> None:
-    """Return the macvlan interface of that name, if it exists; ignore other kinds of interfaces."""
+    """Remove the macvlan interface of that name, if it exists.
+
+    Interfaces of other kinds stay: the name may be of one that is not ours.
+    """
     host.run(["ip", "link", "delete", name, "type", "macvlan"])
 
 
 def allocate(parent: str, name: str, mac: str, previous: str, folder: Path = FOLDER) -> tuple[str, str]:
-    """Lease an address for `mac` on the network of `parent`. Returns address and lease. ValueError if that fails."""
+    """Lease an address for `mac` on the network of `parent`; return the address, and the lease as text.
+
+    name: of the macvlan interface that exists meanwhile; previous: text of an earlier lease, whose address is requested
+    again; folder: where the lease is kept. ValueError if the interface cannot be made or no server grants one.
+    """
     remove(name)  # left by a killed run
     created = host.run(
         ["ip", "link", "add", "link", parent, "name", name, "address", mac, "type", "macvlan", "mode", "bridge"]

@@ -37,7 +37,10 @@ FLAGS = (flags.Flag("gpu-config-file", "", "Configuration file for GPU discovery
 
 
 class GpuConfig(NamedTuple):
-    """Hexadecimal PCI ids, put together: class; class and vendor; class, vendor and device."""
+    """What counts as a GPU: PCI ids in lower-case hexadecimal digits, put together.
+
+    classes: four digits, class and subclass. vendors: these and the vendor's four. models: those and the device's four.
+    """
 
     classes: frozenset[str]
     vendors: frozenset[str] = frozenset()
@@ -45,7 +48,11 @@ class GpuConfig(NamedTuple):
 
 
 def cpu(root: Path = ROOT) -> dict[str, Any]:
-    """Return `frequency` in MHz: the processor's maximum, else its current one."""
+    """Return the processors, as the model `cpu` of the service's API.
+
+    `count` is what the kernel's list of present ones has, or the number in cpuinfo; `frequency` is in MHz: the maximum,
+    or the current one. What a virtual /proc or /sys lacks is empty or 0.
+    """
     fields: dict[str, str] = {}
     count = 0
     for line in host.read(root / "proc/cpuinfo").splitlines():
@@ -82,7 +89,11 @@ def number(text: str) -> float:
 
 
 def smbios_memory(table: bytes) -> int:
-    """Bytes of all memory devices (type 17) in an SMBIOS structure table. DMTF DSP0134, 7.18."""
+    """Return the bytes of all memory devices (type 17) in an SMBIOS structure table.
+
+    table: /sys/firmware/dmi/tables/DMI; what comes after a damaged structure is not counted. Source: DMTF DSP0134,
+    7.18.
+    """
     total, offset = 0, 0
     while offset + 4 <= len(table):
         kind, length = table[offset], table[offset + 1]
@@ -105,7 +116,11 @@ def smbios_memory(table: bytes) -> int:
 
 
 def memory(root: Path = ROOT) -> dict[str, Any]:
-    """Return physical memory from the firmware's table (as dmidecode), the kernel's blocks, or the usable memory."""
+    """Return the memory in bytes, as the model `memory` of the service's API.
+
+    `physical_bytes_method` is where it was found: `dmidecode` (the firmware's table), `ghw` (the kernel's blocks), or
+    `meminfo` (nothing else was there: it is the usable memory).
+    """
     usable = 0
     for line in host.read(root / "proc/meminfo").splitlines():
         if found := re.match(r"MemTotal:\s+(\d+)", line):
@@ -127,6 +142,11 @@ def memory(root: Path = ROOT) -> dict[str, Any]:
 
 
 def boot(root: Path = ROOT) -> dict[str, Any]:
+    """Return how the machine has booted, as the model `boot` of the service's API.
+
+    `device_type` is `ephemeral` for a live system, `persistent` for an installed one, empty for any other;
+    `pxe_interface` is the value of BOOTIF, the MAC of the network card that loaded the kernel.
+    """
     command_line = host.read(root / "proc/cmdline")
     arguments = command_line.split()
     sysroot = next((mount.source for mount in host.mounts(root) if mount.target == "/sysroot"), "")
@@ -144,7 +164,10 @@ def boot(root: Path = ROOT) -> dict[str, Any]:
 
 
 def secure_boot(root: Path = ROOT) -> str:
-    """An EFI variable: four bytes of attributes, then one of value."""
+    """Return `Enabled`, `Disabled`, `NotSupported` (no EFI variable) or `Unknown`.
+
+    The variable has four bytes of attributes, then one of value.
+    """
     try:
         content = (root / SECURE_BOOT).read_bytes()
     except FileNotFoundError:
@@ -155,6 +178,11 @@ def secure_boot(root: Path = ROOT) -> str:
 
 
 def system_vendor(root: Path = ROOT, cpu_flags: list[str] | None = None) -> dict[str, Any]:
+    """Return the machine's maker, product and serial number, and whether it is a virtual one.
+
+    cpu_flags: as in /proc/cpuinfo; `hypervisor` among them marks a guest, which systemd-detect-virt confirms where a
+    host of guests has the flag, too. `unknown` is what the firmware has no table for.
+    """
     dmi = root / "sys/class/dmi/id"
 
     def told(name: str) -> str:
@@ -182,6 +210,10 @@ def system_vendor(root: Path = ROOT, cpu_flags: list[str] | None = None) -> dict
 
 
 def tpm(root: Path = ROOT) -> str:
+    """Return the version of the TPM: `1.2`, `2.0`, or `none`.
+
+    A version that is neither is returned as the kernel has it.
+    """
     major = host.read(root / "sys/class/tpm/tpm0/tpm_version_major")
     return {"": "none", "1": "1.2", "2": "2.0"}.get(major, major)
 
@@ -207,7 +239,11 @@ def gpu_config(path: Path | None) -> GpuConfig:
 
 
 def gpus(root: Path = ROOT, config: GpuConfig | None = None) -> list[dict[str, str]]:
-    """Devices on the PCI bus whose class, class and vendor, or class, vendor and device are in the configuration."""
+    """Return the GPUs on the PCI bus, as the model `gpu` of the service's API.
+
+    config: what counts as one; by default the class of display controllers. Names come from the host's pci.ids; they
+    are empty for what it does not know.
+    """
     wanted, found = config or GpuConfig(GPU_CLASSES), []
     for address in host.names(root / "sys/bus/pci/devices"):
         device = root / "sys/bus/pci/devices" / address
@@ -222,7 +258,11 @@ def gpus(root: Path = ROOT, config: GpuConfig | None = None) -> list[dict[str, s
 
 
 def pci_names(root: Path, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
-    """(vendor, device) -> their names, from the host's pci.ids: a vendor's line starts with its id, its devices' lines with a tab."""
+    """Return the names of vendors and devices, from the host's pci.ids.
+
+    wanted: pairs of ids, four hexadecimal digits each; the result maps those that were found to a pair of names. A
+    vendor's line starts with its id, its devices' lines with a tab. A device that is unknown has an empty name.
+    """
     found: dict[tuple[str, str], tuple[str, str]] = {}
     lines = next((text for path in PCI_IDS if (text := host.read(root / path))), "") if wanted else ""
     vendor = title = ""
@@ -255,7 +295,10 @@ def bmc_address(root: Path = ROOT) -> str:
 
 
 def bmc_v6address(root: Path = ROOT) -> str:
-    """As `bmc_address`: an active address, dynamic before static, of a channel with IPv6 enabled; ::/0 if there is none."""
+    """Return the IPv6 address of the machine's BMC, without a prefix length; ::/0 if it has none.
+
+    It is an active one of a channel with IPv6 enabled, a dynamic one before a static one.
+    """
     for channel in bmc_channels(root):
         enabled = host.run(["ipmitool", "lan6", "print", str(channel), "enables"], 10).output
         if not re.search(r"^IPv6/IPv4 Addressing Enables: (both|ipv6)\s*$", enabled, re.MULTILINE):
@@ -279,6 +322,11 @@ def bmc_v6address(root: Path = ROOT) -> str:
 
 
 def interfaces(root: Path = ROOT) -> list[dict[str, Any]]:
+    """Return the network interfaces, as the model `interface` of the service's API.
+
+    `speed_mbps` is -1 where the link has none and 0 where the kernel does not have the file; addresses are with their
+    prefix, link-local ones are left out. The interfaces are those of this process's network namespace.
+    """
     found, named = [], shutil.which("biosdevname")
     for nic in network.nics():
         sys = root / "sys/class/net" / nic.name
@@ -316,7 +364,11 @@ def hostname(nics: list[dict[str, Any]]) -> str:
 
 
 def collect(root: Path = ROOT, disk_min_bytes: int = 0, gpu: GpuConfig | None = None) -> dict[str, Any]:
-    """The whole inventory. `gpu`: what counts as one. `root`: where /sys, /proc, /dev and /run are; the network is always that of this process."""
+    """Return the whole inventory, as the model `inventory` of the service's API.
+
+    root: where /sys, /proc, /dev and /run are; the network is always that of this process. disk_min_bytes: smaller
+    disks are not eligible for an installation. gpu: what counts as one.
+    """
     nics, processor = interfaces(root), cpu(root)
     return {
         "bmc_address": bmc_address(root),
@@ -335,7 +387,11 @@ def collect(root: Path = ROOT, disk_min_bytes: int = 0, gpu: GpuConfig | None = 
 
 
 def limited(inventory: dict[str, Any], most: int) -> str:
-    """The inventory as JSON, at most `most` bytes long (0: any): disks are removed first, and `truncation` reports it."""
+    """Return the inventory as JSON of at most `most` bytes; 0: of any length.
+
+    Disks are removed from the end until it fits, and `truncation` has how many were kept. One that is still too long
+    without any disk is returned as it is.
+    """
     text = marshal(inventory)
     if not most or len(text) <= most:
         return text
@@ -351,7 +407,10 @@ def limited(inventory: dict[str, Any], most: int) -> str:
 
 
 def rehearsed(inventory: dict[str, Any], dry: flags.Dry) -> dict[str, Any]:
-    """Return the inventory of a simulated machine: one interface, with the given MAC and IPv4 address."""
+    """Return the inventory of a simulated machine: one interface, with the given MAC and IPv4 address.
+
+    dry: the options of a dry run, which upstream's agent has for load tests. The rest is this machine's.
+    """
     nics = [nic for nic in inventory["interfaces"] if nic["ipv4_addresses"]][:1]
     for nic in nics:
         nic |= {"mac_address": dry.mac, "ipv4_addresses": [dry.ipv4, *nic["ipv4_addresses"][1:]]}
@@ -368,7 +427,11 @@ def told(limits: dict[str, int], dry: flags.Dry, gpu: GpuConfig | None = None) -
 
 
 def step(args: list[str], context: Context) -> Result:
-    """args: the host's id, which is ignored, and limits: --output-max-size=BYTES, --disk-min-size=BYTES."""
+    """Answer the step `inventory`.
+
+    args: the host's id, which is ignored, and limits: --output-max-size=BYTES, --disk-min-size=BYTES. ValueError for
+    another argument.
+    """
     limits = {flag.name: 0 for flag in LIMITS}
     for word in args[1:]:
         name, __, value = word.removeprefix("--").partition("=")

@@ -115,7 +115,10 @@ def installer_gather(target: Path, job: Job) -> str:
 
 
 def gather(job: Job, target: Path) -> list[str]:
-    """Write the logs below `target`; return what could not be collected."""
+    """Write the logs of this host into the directory `target`; return what could not be collected, a line each.
+
+    A log that is missing does not end the collection. The host's commands run in its mount namespace.
+    """
     errors = [*mount_logs(target / "mount.logs")]
     for tag in TAGS:
         errors.append(journal_logs(target / f"{tag}.logs", job, f"TAG={tag}"))
@@ -135,7 +138,10 @@ def gather(job: Job, target: Path) -> list[str]:
 
 
 def multipart(path: Path, boundary: str) -> tuple[int, Iterator[bytes]]:
-    """Length and pieces of a form with the one file field `upfile`, which always has upstream's file name. RFC 7578."""
+    """Return length and pieces of a form with the one file field `upfile`. RFC 7578.
+
+    The file is read while it is sent, and always has upstream's file name. boundary must not be in the file.
+    """
     head = (
         f'--{boundary}\r\nContent-Disposition: form-data; name="upfile"; filename="logs.tar.gz"\r\n'
         "Content-Type: application/x-gzip\r\n\r\n"
@@ -162,7 +168,11 @@ def checked(job: Job) -> Job:
 
 
 def send(job: Job, client: Client, me: Identity) -> tuple[str, list[str]]:
-    """Gather, pack, upload, and report each stage to the service. Return why it failed (or ""), and what was missing."""
+    """Gather, pack and upload the logs, and report each stage to the service.
+
+    Returns why it failed (empty if it did not), and a line for each log that was missing. The directory of a killed run
+    is used again.
+    """
 
     def progress(state: str) -> None:
         answer = client(

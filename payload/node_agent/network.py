@@ -25,7 +25,11 @@ Address = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 @dataclass(slots=True)
 class Nic:
-    """One interface. `addresses`: all, with prefix. `mac`: the permanent one, also while enslaved to a bond."""
+    """One interface.
+
+    mac: the permanent one, also while enslaved to a bond; addresses: all of them, with prefix; flags: names as of Go's
+    net.Flags; mtu in bytes.
+    """
 
     name: str
     mac: str
@@ -51,7 +55,10 @@ class Nic:
 
 
 def ip(*args: str) -> list[dict[str, Any]]:
-    """`ip -j ...` decoded; empty when it fails. Empty objects, which `ip -j` writes for filtered rows, are dropped."""
+    """Return the rows of `ip -j ...`; none when it fails.
+
+    Empty objects, which `ip -j` writes for filtered rows, are dropped.
+    """
     result = host.run(["ip", "-j", *args])
     try:
         return [row for row in load_json(result.output or "[]", name="ip") if row]
@@ -60,7 +67,11 @@ def ip(*args: str) -> list[dict[str, Any]]:
 
 
 def kind_of(link: dict[str, Any], sys: Path = SYS) -> str:
-    """`physical`, or the kernel's name of the kind: bond, vlan, bridge, veth...; `device` when it has none (loopback)."""
+    """Return the kind of an interface: `physical`, or the kernel's name: bond, vlan, bridge, veth, ...
+
+    link: a row of `ip -d -j address`; sys: /sys/class/net, by which a card on a bus is told from a virtual one.
+    `device` is one without a kind, as the loopback.
+    """
     path = sys / link["ifname"]
     if path.exists() and "/virtual/" not in str(path.resolve()):
         return "physical"
@@ -69,14 +80,21 @@ def kind_of(link: dict[str, Any], sys: Path = SYS) -> str:
 
 
 def permanent_mac(link: dict[str, Any]) -> str:
-    """Return the MAC address; empty for interfaces without one: the loopback's is all zero, a tunnel's is an IP address."""
+    """Return the MAC address in lower case; empty for interfaces without one.
+
+    link: a row of `ip -d -j address`. The loopback's is all zero, and a tunnel's is an IP address: these count as none.
+    """
     slave = link.get("linkinfo", {}).get("info_slave_data", {})
     mac = str(slave.get("perm_hwaddr") or link.get("address") or "").lower()
     return mac if LINK_LAYER.fullmatch(mac) and mac.strip("0:") else ""
 
 
 def nics(sys: Path = SYS) -> list[Nic]:
-    """All interfaces, in the kernel's order."""
+    """Return all interfaces, in the kernel's order.
+
+    They are those of this process's network namespace; none if `ip` fails. A DHCPv6 address, which is a /128, has the
+    length of the prefix that routers advertise for it.
+    """
     found = []
     advertised: dict[str, list[ipaddress.IPv6Network]] | None = None
     for link in ip("-d", "address", "show"):
@@ -149,7 +167,10 @@ def on_prefix(address: Address, prefixes: list[ipaddress.IPv6Network]) -> Addres
 
 
 def advertised_prefixes() -> dict[str, list[ipaddress.IPv6Network]]:
-    """On-link prefixes that routers advertise, by interface: a DHCPv6 address itself is a /128."""
+    """Return the on-link prefixes that routers advertise, by interface.
+
+    A DHCPv6 address itself is a /128: these have the length of its subnet.
+    """
     found: dict[str, list[ipaddress.IPv6Network]] = {}
     for route in ip("-6", "-d", "route", "show", "proto", "ra"):
         if route.get("dst", "default") != "default" and "dev" in route:

@@ -97,7 +97,10 @@ def arp(
 
 
 def solicited_node(address: str) -> str:
-    """The multicast group in which the owner of an IPv6 address listens for solicitations. RFC 4291, 2.7.1."""
+    """Return the multicast group in which the owner of an IPv6 address listens for solicitations.
+
+    The last 24 bits are the address's own. Source: RFC 4291, 2.7.1.
+    """
     return str(
         ipaddress.IPv6Address(
             int(ipaddress.IPv6Address("ff02::1:ff00:0")) | int(ipaddress.IPv6Address(address)) & 0xFFFFFF
@@ -108,7 +111,12 @@ def solicited_node(address: str) -> str:
 def ndp(
     nic: str, mac: str, source: str, targets: list[str], rounds: int = 3, interval: float = 1.0
 ) -> dict[str, set[str]]:
-    """Solicit the targets' link-layer addresses on `nic`. Returns target -> MACs. RFC 4861, 4.3 and 4.4."""
+    """Solicit the targets' link-layer addresses on an interface; return target -> MACs.
+
+    mac and source: the interface's own MAC and IPv6 address. Each of `rounds` takes `interval` seconds; a target
+    without an answer is not in the result, one with several MACs is a duplicate address. Needs CAP_NET_RAW; raises
+    OSError. Source: RFC 4861, 4.3 and 4.4.
+    """
     found: dict[str, set[str]] = {}
     with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as sock:
         sock.setblocking(False)
@@ -152,7 +160,10 @@ def _pass_only(sock: socket.socket, kind: int) -> None:
 
 @dataclass(slots=True)
 class Echo:
-    """Echo replies. `times`: round trips in seconds, one for each answered request."""
+    """What became of some echo requests.
+
+    sent: their number; times: round trips in seconds, one for each that was answered.
+    """
 
     sent: int = 0
     times: list[float] = field(default_factory=list)
@@ -175,7 +186,12 @@ def checksum(data: bytes) -> int:
 
 
 def round_trip(sent: tuple[float, float], now: float, extra: list[tuple[int, int, bytes]]) -> float:
-    """Seconds until the answer arrived, which a busy machine looks at later; until now, when the wall clock was set meanwhile."""
+    """Return how many seconds an answer took.
+
+    sent: monotonic and wall clock when the request was sent; now: monotonic clock; extra: ancillary data with the
+    kernel's time of arrival, because a busy machine reads the answer later. Until now, when the wall clock was set
+    meanwhile.
+    """
     for level, kind, data in extra:
         if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS) and len(data) == 16:
             seconds, nanoseconds = struct.unpack("qq", data)

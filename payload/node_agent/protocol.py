@@ -40,7 +40,11 @@ FROZEN = {
 
 
 class Result(NamedTuple):
-    """Result of a step: the JSON of its output model, an error message, a process exit code (-1: not run)."""
+    """Result of a step.
+
+    output: the JSON of its output model, or the text of a step without one; error: a message; exit_code: of the
+    process, -1 if it was not run.
+    """
 
     output: str = ""
     error: str = ""
@@ -61,7 +65,11 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """HTTP status (0 without a response), the decoded JSON or raw bytes, an error message, and the body's media type."""
+    """Answer to a request.
+
+    status: of HTTP, 0 without an answer; body: decoded JSON, or bytes; error: why there is no answer, or the text of a
+    bare HTTP error; kind: media type of the body.
+    """
 
     status: int
     body: Any = None
@@ -81,7 +89,11 @@ class Response(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Sleep. The driver sends True to end the conversation now. `poll` marks the pause between two polls."""
+    """Sleep for some seconds.
+
+    poll: it is the pause between two polls, which a driver may shorten. The driver sends True to end the conversation
+    now.
+    """
 
     seconds: float
     poll: bool = False
@@ -105,7 +117,11 @@ Conversation = Generator[Action, Any, Any]
 
 @dataclass(slots=True)
 class Identity:
-    """Identity of an agent. `interval`: seconds between attempts to register."""
+    """Identity of an agent.
+
+    interval: seconds between attempts to register; agent_version: pullspec of its image; token: of the infra-env, empty
+    where the service takes none.
+    """
 
     infra_env_id: str
     host_id: str
@@ -128,7 +144,10 @@ class Identity:
 
 @dataclass(slots=True)
 class ReplyCache:
-    """Replies that the service already has: a digest of the last output of each step type, for an hour."""
+    """Replies that the service already has: a digest of the last output of each step type, for an hour.
+
+    Times are seconds of the caller's clock. An output that is known is not posted again, as upstream's agent does.
+    """
 
     _known: dict[str, tuple[bytes, float]] = field(default_factory=dict)
 
@@ -148,7 +167,11 @@ class ReplyCache:
 
 
 def exchange(request: Request) -> Conversation:
-    """Send a request; retry after 503 or 504 up to three times, after at most 2, 4 and 8 s."""
+    """Send a request; retry after 503 or 504 up to three times, after at most 2, 4 and 8 s.
+
+    The result is the last `Response`, whatever its status; nothing is raised. Pauses are random, so that agents which
+    were refused together do not return together.
+    """
     for attempt in range(RETRIES + 1):
         response = yield request
         if response.status not in (503, 504) or attempt == RETRIES:
@@ -179,7 +202,11 @@ def register(me: Identity) -> Conversation:
 
 
 def runner_request(command: Mapping[str, object]) -> dict[str, Any]:
-    """The `next_step_cmd_request` in a register reply. ValueError describes the problem."""
+    """Return the `next_step_cmd_request` in a register reply.
+
+    command: `next_step_runner_command` of the reply. ValueError names the field that is missing or invalid: its values
+    become arguments of a program.
+    """
     args = command.get("args") or []
     if not isinstance(args, list) or len(args) != 1:
         raise ValueError(f"next step runner cmd accepts 1 params in args, given args {args}")
@@ -198,7 +225,11 @@ def runner_request(command: Mapping[str, object]) -> dict[str, Any]:
 
 
 def retry_delay(command: Mapping[str, object]) -> float:
-    """Seconds until the next step runner is started again after a crash."""
+    """Return after how many seconds the next step runner is started again when it has crashed.
+
+    command: `next_step_runner_command` of the reply; an invalid `retry_seconds` counts as none, for which there is a
+    default.
+    """
     try:
         return fields.seconds("retry_seconds", command.get("retry_seconds") or 0, LONGEST_PAUSE) or RUNNER_RETRY_SECONDS
     except ValueError:
@@ -271,7 +302,11 @@ def reply(
     result: Result,
     clock: Callable[[], float] = time.monotonic,
 ) -> Conversation:
-    """Post the result of a step, unless the service has it already. Return the response, or None."""
+    """Post the result of a step, unless the service has it already.
+
+    step: as the service sent it. The result of the conversation is the response, or None if nothing was posted. Only
+    results of exit code 0 count as known.
+    """
     kind = step["step_type"]
     good = result.exit_code == 0
     if good and cache.has(kind, result.output, clock()):
@@ -296,7 +331,10 @@ def reply(
 
 
 def wants_restart(step_type: str, result: Result) -> bool:
-    """A successful upgrade makes the runner exit, so that the agent registers again with the new image."""
+    """Return whether a step ends the runner, so that the agent registers again with a new image.
+
+    It is a successful `upgrade-agent`. Raises ValueError for an output that is not JSON.
+    """
     if step_type != "upgrade-agent" or result.exit_code != 0:
         return False
     return bool(load_json(result.output, name="output").get("result") == "success")

@@ -37,7 +37,11 @@ def node_of(user: str) -> str:
 
 
 def may(store: Store, node: str, verb: str, target: Target, fields: str) -> bool:
-    """Return whether the authorizer lets a node do this; fields: the field selector of a read."""
+    """Return whether the authorizer lets a node do this.
+
+    verb: as in RBAC; fields: the field selector of a read. Secrets and ConfigMaps must be named, and there must be a
+    pod of the node in their namespace.
+    """
     key = f"{target.resource.key}/{target.sub}" if target.sub else target.resource.key
     if verb not in _RULES.get(key, ()):
         return False
@@ -51,7 +55,11 @@ def may(store: Store, node: str, verb: str, target: Target, fields: str) -> bool
 
 
 def restrict(store: Store, user: str, verb: str, target: Target, body: object) -> None:
-    """Refuse writes of a node to what belongs to another; ApiError 403, with the texts of NodeRestriction."""
+    """Refuse writes of a node to what belongs to another one.
+
+    user: any; those that are not nodes may pass. Raises ApiError 403, with the texts of the admission plugin
+    NodeRestriction.
+    """
     node, key, obj = node_of(user), target.resource.key, body if isinstance(body, dict) else {}
     if not node:
         return

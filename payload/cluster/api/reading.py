@@ -22,13 +22,20 @@ _BEFORE_END_SECONDS = 2.0
 
 
 class Reader:
-    """Answers reads from the store; `log_of` returns the log text of a pod, or None if this member does not have it."""
+    """Answers reads from the store.
+
+    log_of: returns the log of a pod as text, or None if this member does not have it.
+    """
 
     def __init__(self, store: Store, log_of: Callable[[Object], str | None]) -> None:
         self.store, self.log_of = store, log_of
 
     async def read(self, request: web.Request, target: Target, verb: str) -> web.StreamResponse:
-        """Answer a get, list or watch; ApiError 404 for what does not exist, 400 for a selector that cannot be read."""
+        """Answer a get, list or watch.
+
+        target: what the path names; verb: `get`, `list` or `watch`. ApiError 404 for what does not exist, 400 for a
+        selector that cannot be read. A watch from a revision that is not in the history gets the event ERROR with 410.
+        """
         resource, query = target.resource, request.query
         if verb == "get":
             obj = stored(self.store, target)

@@ -17,7 +17,11 @@ _STRINGS = {"clusterversions.config.openshift.io": ("channel", "clusterID", "ups
 
 
 def check(resource: Resource, obj: Object) -> None:
-    """Refuse an object that is not valid; ApiError 422 with the field."""
+    """Refuse an object that is not valid.
+
+    resource: its kind. ApiError 422 with the field, in the words of a real API server. Kinds without rules of their own
+    may have any content.
+    """
     name, spec = obj["metadata"].get("name", ""), obj.get("spec") or {}
     if not isinstance(spec, dict):
         raise invalid(resource, name, 'spec: Invalid value: "": spec in body must be of type object')
@@ -53,7 +57,10 @@ def check_request_for_certificate(resource: Resource, obj: Object) -> None:
 
 
 def established(obj: Object) -> Object:
-    """Return the status of a new CustomResourceDefinition; ApiError 422 for one that lacks what it is served by."""
+    """Return the status of a new CustomResourceDefinition, with which it is served.
+
+    ApiError 422 for one that lacks group, names or versions.
+    """
     spec, name = obj.get("spec") or {}, obj["metadata"]["name"]
     resource = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False)
     names, versions = spec.get("names") or {}, spec.get("versions") or []
@@ -84,7 +91,11 @@ def established(obj: Object) -> Object:
 
 
 def check_change(resource: Resource, old: Object, new: Object) -> None:
-    """Refuse a change of what cannot change; ApiError 422 for a field, 409 for another object of the same name."""
+    """Refuse a change of what cannot change.
+
+    ApiError 422 for a field, 409 for a UID that is not that of the stored object: it is another object of the same
+    name.
+    """
     name = old["metadata"]["name"]
     uid = new["metadata"].get("uid")
     if uid and uid != old["metadata"]["uid"]:

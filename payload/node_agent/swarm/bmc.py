@@ -60,7 +60,11 @@ class Bmc:
     installed: bool = False
 
     def insert(self, url: str) -> None:
-        """Insert the image at an HTTP URL. Refused: no such URL, or the URL of another infra-env's image."""
+        """Insert the image at an HTTP URL, in the place of another one.
+
+        Refused: no such URL, or one that names another infra-env, whose image would make the host another cluster's.
+        The image is not fetched.
+        """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Refused(400, f"Image {url!r}: must be an http or https URL")
@@ -70,7 +74,10 @@ class Bmc:
         self.image = url
 
     def override(self, wanted: Any) -> None:
-        """Take the field `Boot` of a PATCH. Refused: unknown values."""
+        """Take the field `Boot` of a PATCH; what it does not have stays.
+
+        Raises Refused with status 400 for a value that is not known; then nothing has changed.
+        """
         fields = wanted if isinstance(wanted, dict) else {}
         enabled = fields.get("BootSourceOverrideEnabled", self.enabled)
         target = fields.get("BootSourceOverrideTarget", self.target)
@@ -79,7 +86,10 @@ class Bmc:
         self.enabled, self.target = enabled, target
 
     def boots_image(self) -> bool:
-        """Whether the next boot is from the medium; a boot override for one time is used up by it."""
+        """Return whether the next boot is from the medium.
+
+        It changes the state: a boot override for one time is used up.
+        """
         chosen = self.target if self.enabled != "Disabled" else "None"
         if self.enabled == "Once":
             self.enabled, self.target = "Disabled", "None"
@@ -87,7 +97,11 @@ class Bmc:
 
 
 class Bmcs:
-    """The server for all machines. `start` and `stop` of a host are called when it boots the image, and when its power goes."""
+    """The server for all machines.
+
+    start and stop are called with a host when it boots the image, and when its power goes. SwarmError for a --bmc that
+    is invalid, or that other machines reach and that has no password.
+    """
 
     def __init__(self, settings: Settings, start: Callable[[Host], None], stop: Callable[[Host], None]) -> None:
         self._address, self._port = address(settings.bmc)
@@ -193,7 +207,10 @@ class Bmcs:
 
 
 def address(text: str) -> tuple[str, int]:
-    """Take apart `PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`; the default address is 127.0.0.1. SwarmError: something else."""
+    """Return address and port of `PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
+
+    The default address is 127.0.0.1. SwarmError for something else.
+    """
     host, __, port = text.rpartition(":")
     if not (port.isdecimal() and port.isascii() and 0 < int(port) < 65536):
         raise SwarmError(f"--bmc {text!r}: must be ADDRESS:PORT, or a port from 1 to 65535 of 127.0.0.1")

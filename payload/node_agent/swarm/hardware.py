@@ -64,7 +64,10 @@ class Cluster:
         return str(self.network[1])
 
     def address(self, number: int) -> str:
-        """Return the address of a host: consecutive, skipping the VIPs."""
+        """Return the address of a host: consecutive ones, without the VIPs.
+
+        number: of the host in its cluster, from 0. Its network is large enough, see `plan_clusters`.
+        """
         at = FIRST_HOST + number
         for vip in sorted({ipaddress.IPv4Address(text) for text in (self.api_vip, self.ingress_vip) if text}):
             at += FIRST_HOST <= int(vip) - int(self.network.network_address) <= at
@@ -107,7 +110,10 @@ class Host:
         )
 
     def inventory(self) -> dict[str, Any]:
-        """The model `inventory` of this host; the same each time."""
+        """Return the model `inventory` of this host; the same each time.
+
+        Serial numbers and addresses follow from its id and number, so that a host which registers again is known.
+        """
         kind = PROFILES[self.profile]
         memory = GIB if self.failure == "memory" else kind.memory_gib * GIB
         serial = hashlib.md5(self.me.host_id.encode(), usedforsecurity=False).hexdigest()
@@ -203,13 +209,20 @@ def begins(number: int, share: float) -> bool:
 
 
 def subnet_prefix(settings: Settings) -> int:
-    """Length of the prefix of each cluster's network."""
+    """Return the length of the prefix of each cluster's network, at most 24.
+
+    It has an address for each host of the largest cluster, and for RESERVED others.
+    """
     most = max(topology(name).size(settings.hosts) for name in settings.topology)
     return min(24, 32 - (most + RESERVED - 1).bit_length())
 
 
 def plan_clusters(settings: Settings) -> list[Cluster]:
-    """The clusters of this part to register, each with a subnet of its own. SwarmError: too few addresses."""
+    """Return the clusters of this part to register, each with a subnet of its own.
+
+    Networks are by number, so that the parts of a swarm on several machines do not overlap. SwarmError: too few
+    addresses.
+    """
     prefix = subnet_prefix(settings)
     if settings.clusters > 2 ** (prefix - ADDRESSES.prefixlen):
         raise SwarmError(

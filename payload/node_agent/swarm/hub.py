@@ -43,7 +43,11 @@ POLL_SECONDS = 2.0
 
 @dataclass(slots=True)
 class Hub:
-    """URL of the hub's API, and the credentials for it."""
+    """The API of a hub, and the credentials for it.
+
+    server: its URL; headers: with the token, if there is one; tls: context with CA and client certificate, False where
+    the certificate is not checked.
+    """
 
     server: str
     headers: dict[str, str] = field(repr=False)
@@ -51,7 +55,11 @@ class Hub:
 
     @classmethod
     def from_kubeconfig(cls, path: Path) -> Hub:
-        """The current context. SwarmError names the file and what is wrong with it."""
+        """Return the hub of the current context of a kubeconfig.
+
+        SwarmError names the file and what is wrong with it: it cannot be read, a field is missing, a certificate is
+        invalid.
+        """
         try:
             config = load_yaml(read_file(path), name=str(path))
             context = next(
@@ -90,7 +98,10 @@ def place(kind: str, namespace: str = "", name: str = "") -> str:
 
 
 def ask(name: str, method: str, path: str, body: Any = None) -> Conversation:
-    """Send a request that must succeed; return its decoded response. SwarmError otherwise."""
+    """Send a request that must succeed; return its decoded response.
+
+    name: of the request in statistics; path: below the hub's URL. Raises SwarmError for any status but 2xx.
+    """
     response: Response = yield Request(name, method, path, body)
     if not response.ok:
         raise SwarmError(f"{method} {path}: {response.reason()}")
@@ -101,7 +112,11 @@ def ask(name: str, method: str, path: str, body: Any = None) -> Conversation:
 
 
 def manifests(cluster: Cluster, settings: Settings, image_set: str) -> list[Object]:
-    """Return the resources of one cluster, in order of creation, merged with `settings.template`. NMStateConfig is only in the template."""
+    """Return the resources of one cluster, in order of creation.
+
+    image_set: name of the ClusterImageSet. Each is merged with what `settings.template` has for its kind; NMStateConfig
+    is only in the template.
+    """
     single, name = cluster.masters == 1, cluster.name
     workers = cluster.size - cluster.masters - cluster.arbiters
     secret = base64.b64encode(settings.pull_secret.encode()).decode()
@@ -158,7 +173,10 @@ def resource(kind: str, name: str, namespace: str = "", **more: Any) -> Object:
 
 
 def laid_over(base: Object, over: Object) -> Object:
-    """`over` wins; mappings are merged, everything else is replaced."""
+    """Return a resource with another one laid over it.
+
+    `over` wins: mappings are merged, everything else is replaced. Neither argument is changed.
+    """
     merged = deepcopy(base)
     for key, value in over.items():
         both = isinstance(value, dict) and isinstance(merged.get(key), dict)
@@ -167,7 +185,10 @@ def laid_over(base: Object, over: Object) -> Object:
 
 
 def load_template(path: Path) -> dict[str, Object]:
-    """Return kind -> what is merged into the swarm's resources of that kind. SwarmError names file and document."""
+    """Return kind -> what is merged into the swarm's resources of that kind.
+
+    path: YAML with one document for each kind. SwarmError names file and document.
+    """
     try:
         documents = [document for document in load_yaml_all(read_file(path), name=str(path)) if document]
     except (OSError, DocumentError) as error:
@@ -186,7 +207,10 @@ def load_template(path: Path) -> dict[str, Object]:
 
 
 def register(cluster: Cluster, settings: Settings, image_set: str) -> Conversation:
-    """Create a cluster's resources, and read the configuration of its agents from its InfraEnv."""
+    """Create a cluster's resources, and read the configuration of its agents from its InfraEnv.
+
+    `cluster` gets the names of its resources, and is marked as created after the first of them. Raises SwarmError.
+    """
     for entry in manifests(cluster, settings, image_set):
         yield from ask("set up", "POST", place(entry["kind"], entry["metadata"].get("namespace", "")), entry)
         cluster.created = True
@@ -195,7 +219,10 @@ def register(cluster: Cluster, settings: Settings, image_set: str) -> Conversati
 
 
 def introduce(cluster: Cluster, settings: Settings) -> Conversation:
-    """Wait for the discovery Ignition of a cluster's InfraEnv; returns the service's URL and the agent's image in it."""
+    """Wait for the discovery Ignition of a cluster's InfraEnv; return the service's URL and the agent's image in it.
+
+    SwarmError after `settings.stall` seconds, with the conditions of the InfraEnv.
+    """
     path = place("InfraEnv", cluster.namespace, cluster.infra_env)
     waited = 0.0
     while not (url := ignition_url(found := (yield from ask("set up", "GET", path)))):
@@ -224,7 +251,11 @@ def conditions(found: Object) -> str:
 
 
 def agent_unit(config: Any, name: str) -> tuple[dict[str, str], str]:
-    """Flags of the agent and its token, as its unit in an Ignition config has them. SwarmError: they are not there."""
+    """Return flags of the agent and its token, as its unit in an Ignition config has them.
+
+    config: decoded, or JSON; name: of the InfraEnv, for the message. The token is empty if there is none. SwarmError
+    without the unit or one of the flags that every agent has.
+    """
     if isinstance(config, bytes | str):
         config = load_json(config, name="config")
     units = ((config or {}).get("systemd") or {}).get("units") or ()
@@ -322,7 +353,10 @@ def look(cluster: Cluster, numbers: Callable[[str], int | None]) -> Conversation
 
 
 def remove(cluster: Cluster) -> Conversation:
-    """Delete what `register` made. Returns whether its namespace is gone, or going."""
+    """Delete what `register` made, the namespace last.
+
+    Returns whether the namespace is gone, or being deleted. What does not exist is not an error.
+    """
     response = Response(0)
     for kind in ("ClusterDeployment", "InfraEnv", "Namespace"):
         path = place(kind, "" if kind == "Namespace" else cluster.name, cluster.name)

@@ -21,7 +21,10 @@ DONE_MASTERS = 2
 
 @dataclass(slots=True)
 class Pace:
-    """Durations: a table's seconds times the setting, with jitter."""
+    """Durations in seconds: those of a table, times the setting `think_time`.
+
+    Each has a jitter, which is a share of it, so that hosts do not move in step.
+    """
 
     settings: Settings
 
@@ -34,7 +37,10 @@ class Pace:
 
 
 def persist(request: Request, settings: Settings) -> Conversation:
-    """Send as the installer does: retry while the service is unreachable or busy, up to its client's limits."""
+    """Send as the installer does: retry while the service is unreachable or busy, up to its client's limits.
+
+    The result is the last response. Other refusals are not retried.
+    """
     for __ in range(TRIES):
         response: Response = yield request
         if response.ok or not (response.status in (0, 408, 425, 429) or response.status >= 500):
@@ -44,7 +50,10 @@ def persist(request: Request, settings: Settings) -> Conversation:
 
 
 def progress(host: Host, settings: Settings, stage: str, info: str = "") -> Conversation:
-    """Report a host's stage; remembers it for the others."""
+    """Report a host's stage, and remember it for the others if the service took it.
+
+    info: text next to the stage. Returns the response.
+    """
     body = {"current_stage": stage, "progress_info": info}
     response: Response = yield from persist(Request("progress", "PUT", f"{host.me.host_path}/progress", body), settings)
     if response.ok:
@@ -142,7 +151,11 @@ def after_reboot(host: Host, role: str) -> tuple[str, ...]:
 
 
 def controller(cluster: Cluster, hosts: list[Host], pace: Pace, clock: Callable[[], float]) -> Conversation:
-    """Make one round over rebooted hosts: each advances by a stage when it is due."""
+    """Make one round over rebooted hosts: each advances by a stage when it is due.
+
+    clock: monotonic seconds. It reports in the hosts' names, as the real controller does for hosts that have left their
+    installer.
+    """
     settings = pace.settings
     for host in hosts:
         now = cluster.stages.get(host.number, "")
@@ -261,7 +274,10 @@ def conduct(
 
 
 def remove(cluster: Cluster) -> Conversation:
-    """Delete a cluster with its hosts and infra-env, in any status. Return whether it is deleted."""
+    """Delete a cluster with its hosts and infra-env, in any status; one that is being installed is cancelled first.
+
+    Returns whether it is deleted. What is gone already is not an error.
+    """
     base = f"{API}/clusters/{cluster.id}"
 
     def ask(method: str, path: str) -> Conversation:

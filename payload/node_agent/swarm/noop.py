@@ -21,7 +21,11 @@ def inventory(host: Host, args: list[str]) -> Result:
 
 
 def connectivity(host: Host, args: list[str]) -> Result:
-    """Every address of every other host answers; round trips vary, so that each reply is different."""
+    """Answer `connectivity-check`: every address of every other host answers.
+
+    Round trips vary, so that each reply is different, as real ones are. From a host with the failure `isolated` none
+    answers.
+    """
     reached = host.failure != "isolated"
     nic = host.inventory()["interfaces"][0]["name"] if args else ""
     remote = []

@@ -31,7 +31,10 @@ class Topology(NamedTuple):
     fixed: bool = False
 
     def size(self, asked: int) -> int:
-        """How many hosts a cluster has; a single node is never more than one."""
+        """Return how many hosts a cluster has.
+
+        asked: by the settings, 0 for as many as the topology needs. A single node is never more than one.
+        """
         return self.hosts if self.fixed else asked or self.hosts
 
 
@@ -285,7 +288,10 @@ class Settings:
 
 
 def service_url(text: str) -> str:
-    """The URL of a service, without the path of its API. SwarmError: it is invalid."""
+    """Return the URL of a service, without the path of its API and a slash at the end.
+
+    SwarmError for anything but http://HOST:PORT or https://HOST:PORT.
+    """
     try:
         parts = urlsplit(text)
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -313,7 +319,11 @@ def alias(name: str) -> str:
 
 
 def topology(name: str) -> Topology:
-    """The topology of a name, as `ha`, or `ha:150` for one with so many hosts. SwarmError: the number is invalid."""
+    """Return the topology of a name.
+
+    name: as `ha`, or `ha:150` for one with so many hosts. SwarmError: the number is invalid; KeyError for an unknown
+    name, which `of_kind` excludes.
+    """
     kind, __, hosts = name.partition(":")
     if not hosts:
         return kinds()[kind]
@@ -335,7 +345,10 @@ def topologies(settings: Settings) -> list[str]:
 
 
 def part_of(text: str) -> tuple[int, int]:
-    """`2/4` as numbers; `index/4` in a pod of an Indexed Job, whose index counts from 0. SwarmError: it is something else."""
+    """Return number and count of `2/4`.
+
+    `index/4` is for a pod of an Indexed Job, whose index counts from 0. SwarmError: it is something else.
+    """
     number, __, whole = text.partition("/")
     if number == "index":
         index = os.environ.get("JOB_COMPLETION_INDEX", "")
@@ -348,7 +361,10 @@ def part_of(text: str) -> tuple[int, int]:
 
 
 def shares(text: str, what: str) -> dict[str, float]:
-    """`a=0.1,b=2` or `a,b` (1 each) as a mapping. SwarmError names the invalid part."""
+    """Return `a=0.1,b=2` or `a,b` (1 each) as a mapping.
+
+    what: the option, for the message. SwarmError names the invalid part. Names and ranges are checked by `of_kind`.
+    """
     found = {}
     for part in filter(None, text.split(",")):
         name, __, value = part.strip().partition("=")

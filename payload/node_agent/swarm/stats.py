@@ -32,7 +32,10 @@ WORST = ("p50_ms", "p99_ms", "late_p99_ms", "rss_mib")
 
 
 class Histogram:
-    """Durations in buckets 2 % apart: percentiles of any number of values in little memory."""
+    """Durations in buckets 2 % apart: percentiles of any number of values in little memory.
+
+    Values are seconds, of SMALLEST at least; total and the largest value are exact.
+    """
 
     __slots__ = ("_buckets", "count", "largest", "total")
 
@@ -47,7 +50,10 @@ class Histogram:
         self.largest = max(self.largest, seconds)
 
     def percentile(self, percent: float) -> float:
-        """Return a percentile of the values in seconds (within 2 %)."""
+        """Return a percentile of the values in seconds (within 2 %).
+
+        percent: from 0 to 100. It is never above the largest value, and 0 without values.
+        """
         wanted = math.ceil(self.count * percent / 100)
         for bucket in sorted(self._buckets):
             wanted -= self._buckets[bucket]
@@ -72,7 +78,10 @@ class Histogram:
         self.largest = max(self.largest, raw["largest"])
 
     def summary(self) -> dict[str, float]:
-        """Milliseconds."""
+        """Return count, mean, percentiles and maximum.
+
+        Times are in milliseconds, with keys that end in `_ms`.
+        """
         mean = self.total / self.count if self.count else 0.0
         named = {f"p{percent:g}": self.percentile(percent) for percent in PERCENTILES}
         values = {"mean": mean, **named, "max": self.largest}
@@ -80,7 +89,11 @@ class Histogram:
 
 
 def failing(thing: dict[str, Any]) -> list[str]:
-    """Messages of the validations that a cluster or host fails, as the service has them."""
+    """Return messages of the validations that a cluster or host fails, as the service has them.
+
+    At most 10, each cut at 200 characters. Nothing for a `validations_info` that cannot be read: it is for a report,
+    not for a decision.
+    """
     try:
         groups = load_json(thing.get("validations_info") or "{}", name="validations_info")
         return [
@@ -142,7 +155,11 @@ class Stats:
     def record(
         self, operation: str, seconds: float, status: int, error: str | None = None, program: bool = False
     ) -> None:
-        """Count a call that took `seconds`; error: the problem with its response; program: whether a program made it."""
+        """Count a request.
+
+        operation: its name; seconds: how long it took; status: of HTTP, 0 without an answer; error: the problem with
+        its response, None if it is as it should be; program: whether a program made it, not a simulated host.
+        """
         table = self.program_operations if program else self.operations
         histogram = table.get(operation)
         if histogram is None:
@@ -156,7 +173,11 @@ class Stats:
                 self.messages[operation, error[:200]] += 1
 
     def fail(self, name: str, end: str, body: dict[str, Any], simulated: dict[str, str]) -> None:
-        """Store the service's last view of a cluster that was not installed. `simulated`: host id -> its failure."""
+        """Store the service's last view of a cluster that was not installed.
+
+        end: how it ended; simulated: id of a host -> its failure. Only hosts that are not well are kept, and the first
+        MOST_FAILED clusters.
+        """
         if len(self.failed) >= MOST_FAILED:
             return
         hosts = [
@@ -191,7 +212,10 @@ class Stats:
         table.setdefault(name, Histogram()).add(max(seconds, 0.0))
 
     def sample(self) -> dict[str, Any]:
-        """Close a second: rates and states since the last one."""
+        """Close a sample and return it: rates since the last one, and states now.
+
+        `t` is in seconds since the beginning. Old samples are merged, so that their number is bounded.
+        """
         now, cpu = time.monotonic() - self.begin, time.process_time()
         requests = sum(
             histogram.count for table in (self.operations, self.program_operations) for histogram in table.values()
@@ -273,13 +297,20 @@ def both(early: dict[str, Any], late: dict[str, Any]) -> dict[str, Any]:
 
 
 def summaries(tables: dict[str, dict[str, Histogram]]) -> dict[str, Any]:
-    """Each table with a histogram's summary in place of it; a table with one nameless histogram becomes its summary."""
+    """Return the tables with a histogram's summary in place of each histogram.
+
+    A table whose only histogram has no name becomes its summary.
+    """
     found = {table: {name: histogram.summary() for name, histogram in named.items()} for table, named in tables.items()}
     return {table: rows[""] if set(rows) == {""} else rows for table, rows in found.items()}
 
 
 def density(agents: int, agent_seconds: float, cpu: float, peak: float, baseline: float) -> dict[str, Any]:
-    """Resources per agent: memory beyond that of the program without agents (bytes), CPU time."""
+    """Return resources per agent.
+
+    agent_seconds: sum over all agents of the seconds that they ran; cpu: seconds of CPU time; peak and baseline: bytes
+    of memory, of the program at its largest and without agents. All are 0 without agents.
+    """
     if not agents:
         return dict.fromkeys(("kib_per_agent", "agents_per_core", "agents_per_gib"), 0)
     each = max(peak - baseline, 1) / agents

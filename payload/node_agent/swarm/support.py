@@ -29,7 +29,10 @@ MOST_ANSWER = 256 << 20
 
 
 async def received(answer: aiohttp.ClientResponse) -> bytes:
-    """Return the body of an answer; OSError if it is longer than MOST_ANSWER."""
+    """Return the body of an answer.
+
+    OSError if it is longer than MOST_ANSWER; what came until then is dropped.
+    """
     body = bytearray()
     async for piece in answer.content.iter_any():
         body += piece
@@ -39,7 +42,11 @@ async def received(answer: aiohttp.ClientResponse) -> bytes:
 
 
 async def bounded(work: list[Coroutine[Any, Any, None]], most: int) -> None:
-    """Run all, at most `at_once` at a time. After an error, running ones finish, so that what they create is known; no others start."""
+    """Run all of `work`, at most `most` at a time.
+
+    After an error, running ones finish, so that what they create is known; no others start. Then the first SwarmError
+    is raised.
+    """
     gate = asyncio.Semaphore(most)
     errors: list[SwarmError] = []
 

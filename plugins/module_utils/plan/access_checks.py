@@ -17,7 +17,10 @@ from .topologies import TOPOLOGIES
 
 
 def check_fencing(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Two masters that fence each other need the credentials of both BMCs; those of the lab's are only valid there."""
+    """Yield which BMCs lack credentials, where two masters fence each other.
+
+    Only BMCs that are not the lab's are concerned: the lab's have those of `services.bmc`.
+    """
     if not TOPOLOGIES[profile["topology"]].fencing:
         return
     for node in (name for name, role, __ in node_names(profile) if role == "master"):
@@ -45,7 +48,10 @@ def check_proxy(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 
 def check_balancer(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Who has the addresses of API and ingress, where the cluster has no virtual ones: the sandbox's load balancer, or another one."""
+    """Yield what is wrong with the load balancer, where the cluster has no virtual addresses.
+
+    It is the sandbox's, or the user's with addresses in `vips`. Texts that openshift-install has, too, are its own.
+    """
     platform = platform_of(profile)
     if platform != "baremetal" and outside_balancer(profile):
         # The words of openshift-install; a profile's `platform` is the first one of install-config.yaml.

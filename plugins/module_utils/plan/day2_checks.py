@@ -15,7 +15,11 @@ _MODES = ("redfish", "minimal", "cdrom", "manual")
 
 
 def check_day2(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Yield what is wrong with nodes of day 2: their role, the release, how they boot, faults that would need them earlier."""
+    """Yield what is wrong with nodes of day 2.
+
+    They are their role, the release, how they boot, and faults that would need them earlier. A finding is path, value,
+    and what would be right.
+    """
     later = day2_names(profile)
     if not later:
         return

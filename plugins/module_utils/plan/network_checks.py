@@ -59,6 +59,10 @@ def _cluster_ranges(profile: Profile) -> list[_Named]:
 
 
 def check_networks(profile: Profile, cluster: str) -> Iterator[Finding]:
+    """Yield what is wrong with networks: their family, overlaps with each other, and with those inside of OVN-Kubernetes.
+
+    Networks are those of the machines, pods and services. A finding is path, value, and what would be right.
+    """
     named = _lan(profile) + _cluster_ranges(profile)
     for path, family, network in named:
         if network.version != _VERSIONS[family]:

@@ -80,7 +80,10 @@ def extra_network(extra: Mapping[str, Any], profile: Profile, cluster: str, *, d
 
 
 def segment(name: str, profile: Profile, cluster: str, machine: Network) -> Network:
-    """Return the segment `name`, which is like the `machine` network but for its bridge and its addresses."""
+    """Return the segment `name` of a profile.
+
+    It is like the `machine` network but for its bridge and its addresses; its DNS is empty until `fill_dns`.
+    """
     own, settings = profile["segments"][name], profile["network"]
     dhcp = any(subnet["dhcp"] for subnet in machine["subnets"])
     return {
@@ -96,7 +99,10 @@ def segment(name: str, profile: Profile, cluster: str, machine: Network) -> Netw
 
 
 def tag(networks: list[Network], profile: Profile) -> None:
-    """Give networks their VLAN ids and routes."""
+    """Give networks their VLAN ids and routes.
+
+    networks: the machine network, then the extra ones, in the profile's order; they are changed.
+    """
     given: list[Mapping[str, Any]] = [profile["network"], *profile["extra_networks"]]
     for network, options, way in zip(networks[: len(given)], given, carried(profile), strict=True):
         if way.vlan is not None:
@@ -112,7 +118,11 @@ def _route(given: RouteOptions, network: Network) -> Route:
 
 
 def addresses_of(network: Network, profile: Profile, index: int, *, dhcp: bool) -> list[Address]:
-    """Return the addresses of the node at `index`. dhcp: whether it gets them so."""
+    """Return the addresses of a node, one for each subnet.
+
+    index: of the node in the plan, which is added to the profile's offset for nodes with DHCP (`dhcp`) or static
+    addresses. IndexError outside of the network, which the checks exclude.
+    """
     offsets = profile["network"]["offsets"]
     first = offsets["dhcp_nodes" if dhcp else "static_nodes"]
     return [
@@ -140,7 +150,11 @@ def own_addresses(node: Node, networks: Sequence[Network]) -> list[Address]:
 
 
 def fill_dns(networks: Sequence[Network], nodes: list[Node], vips: Vips, domain: str) -> None:
-    """Give the machine network its names, and its other segments the same. networks: all of the plan."""
+    """Give the machine network its names, and its other segments the same.
+
+    networks: all of the plan, of which the first one is the machine network; they are changed. Names are short ones,
+    without the domain.
+    """
     machine = networks[0]
     names: dict[str, list[str]] = {}
     for ip in vips["api"]:
@@ -160,7 +174,10 @@ def fill_dns(networks: Sequence[Network], nodes: list[Node], vips: Vips, domain:
 
 
 def reservations(network: Network, nodes: list[Node], addressing: str) -> list[Reservation]:
-    """Return the leases of the nodes with DHCP. addressing: of nodes without one of their own."""
+    """Return the leases of the nodes with DHCP, in the order of the nodes.
+
+    addressing: of nodes without one of their own. IPv4 is by MAC, IPv6 by DUID; none on a network without DHCP.
+    """
     if not any(subnet["dhcp"] for subnet in network["subnets"]):
         return []
     return [

@@ -55,7 +55,10 @@ class Failed(Exception):
 
 
 class Place:
-    """Something that runs on this node with an image of the component."""
+    """Something that runs on this node with an image of the component.
+
+    component: name of it in the release. `secret` is the file with which podman pulls there.
+    """
 
     secret = LIVE_SECRET
 
@@ -71,7 +74,11 @@ class Place:
         return False
 
     def use(self, image: str) -> None:
-        """Start with another image, and wait until that answers. Raises `Failed`."""
+        """Start with another image, and wait until that answers.
+
+        image: pullspec with digest, which the node has pulled. Raises `Failed` when it does not start or answer; the
+        caller then uses the former image again.
+        """
         raise NotImplementedError
 
 
@@ -178,7 +185,11 @@ PLACES: dict[str, type[Place]] = {
 
 
 class Steady:
-    """Whether a process is the same for some seconds; find: returns its id, "" while there is none."""
+    """Whether a process is the same for some seconds.
+
+    find: returns its id, "" while there is none. Call it repeatedly; it is true once the id has not changed for
+    STEADY_SECONDS.
+    """
 
     def __init__(self, find: Callable[[], str]) -> None:
         self.find, self.pid, self.since = find, "", 0.0

@@ -8,7 +8,10 @@ from ..models import InstallConfig, Section
 
 
 def check_baremetal(section: Section, errors: FieldErrors) -> None:
-    """Check the kind of provisioning network and its addresses, as for every way to install."""
+    """Check the kind of provisioning network and its addresses, as for every way to install.
+
+    section: `platform.baremetal` with its defaults. Problems are added to `errors`, with upstream's texts.
+    """
     path = "platform.baremetal"
     kind = section["provisioningNetwork"]
     if kind not in ("Disabled", "Managed", "Unmanaged"):
@@ -20,7 +23,10 @@ def check_baremetal(section: Section, errors: FieldErrors) -> None:
 
 
 def check_provisioning(config: InstallConfig, section: Section, errors: FieldErrors) -> None:
-    """Checks of the provisioning network: only when a BMC is given, as otherwise nothing uses it."""
+    """Check the provisioning network: only when a BMC is given, as otherwise nothing uses it.
+
+    section: `platform.baremetal` with its defaults. Problems are added to `errors`, with upstream's texts.
+    """
     hosts = section.get("hosts") or []
     if not any((host.get("bmc") or {}).get("address") for host in hosts):
         return

@@ -14,7 +14,10 @@ from ..models import InstallConfig, Section
 def check_fencing(
     config: InstallConfig, profile: ReleaseProfile, counts: dict[str, int], platform: str, errors: FieldErrors
 ) -> None:
-    """Check the credentials, and that two nodes have two of them, and others none."""
+    """Check the credentials for fencing: two nodes have two of them, other clusters none.
+
+    counts: replicas by role; platform: its name. The texts are upstream's; problems are added to `errors`.
+    """
     path = "controlPlane.fencing"
     fencing = config["controlPlane"].get("fencing")
     credentials = (fencing or {}).get("credentials") or []

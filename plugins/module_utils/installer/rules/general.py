@@ -21,7 +21,10 @@ def check_ssh_key(key: str, errors: FieldErrors) -> None:
 
 
 def check_general(config: InstallConfig, errors: FieldErrors) -> None:
-    """Check SSH keys, the additional trust bundle and its policy."""
+    """Check SSH keys, the additional trust bundle and its policy.
+
+    With `fips: true`, keys must be RSA or ECDSA, and the whole text is one key, as upstream reads it.
+    """
     key = config.get("sshKey", "")
     if config.get("fips"):
         kind = ssh_key_type(key)
@@ -44,7 +47,10 @@ def check_general(config: InstallConfig, errors: FieldErrors) -> None:
 
 
 def check_names(config: InstallConfig, errors: FieldErrors) -> None:
-    """Check the name of the cluster, its base domain, and both together."""
+    """Check the name of the cluster, its base domain, and both together.
+
+    A dot in the name is refused on platforms with virtual addresses; the limit of the name is 54 characters.
+    """
     name, domain = config.get("metadata", {}).get("name", ""), config.get("baseDomain", "")
     if "." in name and platform_name(config) in ("baremetal", "vsphere", "nutanix"):
         why: str | None = "cluster name must not contain '.'"

@@ -24,7 +24,10 @@ _DOCKER_BRIDGE = check.network("172.17.0.0/16")
 
 
 def check_networking(config: InstallConfig, profile: ReleaseProfile, log: Log, errors: FieldErrors) -> None:
-    """Check the network type, each network, overlaps, and families; an overlap with Docker's bridge is a warning."""
+    """Check the network type, each network, overlaps, and families.
+
+    An overlap with Docker's bridge is a warning in `log`, as upstream has it; everything else is added to `errors`.
+    """
     networking = config["networking"]
     kind = networking["networkType"]
     path = "networking.networkType"
@@ -140,7 +143,10 @@ def join_subnet(networking: Networking) -> str:
 
 
 def check_ovn_config(networking: Networking, errors: FieldErrors) -> None:
-    """Check the join subnet of OVN-Kubernetes: its form, overlaps, and that it has an address for each node."""
+    """Check the join subnet of OVN-Kubernetes: its form, overlaps, and that it has an address for each node.
+
+    networking: with its defaults. Without `ovnKubernetesConfig` there is nothing to check.
+    """
     if networking.get("ovnKubernetesConfig") is None:
         return
     kind = networking["networkType"]

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def check_pools(config: InstallConfig, profile: ReleaseProfile, errors: FieldErrors) -> None:
-    """Check control plane, arbiter and compute pools: names, numbers, architectures, fencing."""
+    """Check control plane, arbiter and compute pools: names, numbers, architectures, fencing.
+
+    config: with its defaults. Which numbers a release has is checked by `topology.check_topology`.
+    """
     control = config["controlPlane"]
     platform = platform_name(config)
     counts = replicas(config)
@@ -125,7 +128,10 @@ def check_payload_architecture(config: InstallConfig, build: Build, errors: Fiel
 
 
 def check_release_architecture(config: InstallConfig, build: Build, errors: FieldErrors) -> None:
-    """Check that the control plane has an architecture of the release; warn when that cannot be read."""
+    """Check that the control plane has an architecture of the release image.
+
+    `build` reads the image's facts; when it cannot, that is a warning and nothing is refused, as upstream.
+    """
     facts = build.release_facts
     if "error" in facts:
         build.log.warning("Unable to validate the release image architecture, skipping validation")

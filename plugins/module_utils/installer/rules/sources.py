@@ -19,7 +19,10 @@ _PUBLISH = ("External", "Internal", "Mixed")
 
 
 def check_proxy(config: InstallConfig, errors: FieldErrors) -> None:
-    """Check the proxies' URLs and noProxy; a proxy must not have an address of the cluster's networks."""
+    """Check the proxies' URLs and noProxy.
+
+    A proxy must not have an address of the cluster's own networks. Without `proxy` there is nothing to check.
+    """
     proxy = config.get("proxy")
     if proxy is None:
         return
@@ -96,7 +99,10 @@ def _repository(text: str) -> str | None:
 
 
 def check_image_sources(config: InstallConfig, log: Log, errors: FieldErrors) -> None:
-    """Check mirrors of images, and that `publish` is known; warn of mirrors that the pull secret lacks."""
+    """Check mirrors of images, and that `publish` is known.
+
+    A mirror without credentials in the pull secret is a warning in `log`, because a registry may need none.
+    """
     contents, digests = config.get("imageContentSources"), config.get("imageDigestSources")
     for kind, sources in (("imageContentSources", contents), ("imageDigestSources", digests)):
         for index, entry in enumerate(sources or []):

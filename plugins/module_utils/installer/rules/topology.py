@@ -10,7 +10,10 @@ from ..models import InstallConfig
 
 
 def check_agent_platform(config: InstallConfig, profile: ReleaseProfile, errors: FieldErrors) -> None:
-    """Check that the platform is one of the release's agent-based installer, and that the architecture suits it."""
+    """Check that the platform is one of the release's agent-based installer, and that the architecture suits it.
+
+    profile: of the release, which has the platforms. ppc64le and s390x have platform none only.
+    """
     platform = platform_name(config)
     allowed = ("baremetal", "vsphere", *(("nutanix",) if profile.nutanix else ()), "none", "external")
     if platform and platform not in allowed:
@@ -29,7 +32,11 @@ def check_agent_platform(config: InstallConfig, profile: ReleaseProfile, errors:
 
 
 def check_topology(config: InstallConfig, profile: ReleaseProfile, counts: dict[str, int], errors: FieldErrors) -> None:
-    """Check the numbers of nodes; counts: replicas by role, as `install_config.replicas` returns them."""
+    """Check the numbers of nodes.
+
+    counts: replicas by role, as `install_config.replicas` returns them. profile has the numbers of masters of the
+    release, and the sentence that lists them.
+    """
     masters, arbiters = counts["master"], counts["arbiter"]
     platform = platform_name(config)
     dual = profile.two_node_fencing and features.enabled(config, profile, "DualReplica")

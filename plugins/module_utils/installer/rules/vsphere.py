@@ -41,7 +41,10 @@ def check_vsphere_credentials(section: Section, errors: FieldErrors) -> None:
 
 
 def check_vsphere(section: Section, errors: FieldErrors) -> None:
-    """Check the disk type, vCenters and failure domains, as for every way to install."""
+    """Check the disk type, vCenters and failure domains, as for every way to install.
+
+    section: `platform.vsphere`. vCenters are validated only if the first one has credentials.
+    """
     path = "platform.vsphere"
     disk = section.get("diskType", "")
     if disk and disk not in ("eagerZeroedThick", "thick", "thin"):
