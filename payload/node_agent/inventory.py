@@ -9,9 +9,9 @@ import socket
 import struct
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from . import flags, host, network
+from . import flags, gpus, host, network
 from .disks import disks
 from .program import main as program
 from .program import marshal
@@ -24,9 +24,6 @@ FORBIDDEN_HOSTNAMES = {
 SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 ROOT = Path("/")
 IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
-# PCI base class and subclass: VGA, 3D, other display controllers; processing accelerators.
-PCI_IDS = ("usr/share/hwdata/pci.ids", "usr/share/misc/pci.ids")
-GPU_CLASSES = frozenset({"0300", "0302", "0380", "1200"})
 LIMITS = (
     flags.Flag(
         "output-max-size", 0, "Maximum size of the output in bytes, 0: unlimited; disks that do not fit are omitted"
@@ -34,17 +31,6 @@ LIMITS = (
     flags.Flag("disk-min-size", 0, "Minimum size of a reported disk in bytes"),
 )
 FLAGS = (flags.Flag("gpu-config-file", "", "Configuration file for GPU discovery"), *LIMITS)
-
-
-class GpuConfig(NamedTuple):
-    """What counts as a GPU: PCI ids in lower-case hexadecimal digits, put together.
-
-    classes: four digits, class and subclass. vendors: these and the vendor's four. models: those and the device's four.
-    """
-
-    classes: frozenset[str]
-    vendors: frozenset[str] = frozenset()
-    models: frozenset[str] = frozenset()
 
 
 def cpu(root: Path = ROOT) -> dict[str, Any]:
@@ -218,66 +204,6 @@ def tpm(root: Path = ROOT) -> str:
     return {"": "none", "1": "1.2", "2": "2.0"}.get(major, major)
 
 
-def gpu_config(path: Path | None) -> GpuConfig:
-    """Return what counts as a GPU: the lists of a YAML file, or by default display controllers and processing accelerators.
-
-    The lists are `classes:`, `vendors:` and `models:`, each with lines like `- "0302 10de"`. ValueError: the file is invalid; OSError: it cannot be read.
-    """
-    if path is None:
-        return GpuConfig(GPU_CLASSES)
-    lists: dict[str, set[str]] = {"classes": set(), "vendors": set(), "models": set()}
-    here = ""
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        text = line.partition("#")[0].strip()
-        if text.startswith("- ") and here:
-            lists[here].add(text[2:].strip(" \"'").replace(" ", "").lower())
-        elif text.endswith(":") and text[:-1] in lists:
-            here = text[:-1]
-        elif text:
-            raise ValueError(f"{path}, line {number}: {text!r}: want one of {', '.join(lists)}, or - PCI-ID")
-    return GpuConfig(*(frozenset(values) for values in lists.values()))
-
-
-def gpus(root: Path = ROOT, config: GpuConfig | None = None) -> list[dict[str, str]]:
-    """Return the GPUs on the PCI bus, as the model `gpu` of the service's API.
-
-    config: what counts as one; by default the class of display controllers. Names come from the host's pci.ids; they
-    are empty for what it does not know.
-    """
-    wanted, found = config or GpuConfig(GPU_CLASSES), []
-    for address in host.names(root / "sys/bus/pci/devices"):
-        device = root / "sys/bus/pci/devices" / address
-        kind, vendor, model = (host.read(device / key).removeprefix("0x") for key in ("class", "vendor", "device"))
-        kind = kind[:4]
-        if kind in wanted.classes or kind + vendor in wanted.vendors or kind + vendor + model in wanted.models:
-            found.append({"address": address, "vendor_id": vendor, "device_id": model})
-    names = pci_names(root, {(one["vendor_id"], one["device_id"]) for one in found})
-    for one in found:
-        one["vendor"], one["name"] = names.get((one["vendor_id"], one["device_id"]), ("", ""))
-    return found
-
-
-def pci_names(root: Path, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return the names of vendors and devices, from the host's pci.ids.
-
-    wanted: pairs of ids, four hexadecimal digits each; the result maps those that were found to a pair of names. A
-    vendor's line starts with its id, its devices' lines with a tab. A device that is unknown has an empty name.
-    """
-    found: dict[tuple[str, str], tuple[str, str]] = {}
-    lines = next((text for path in PCI_IDS if (text := host.read(root / path))), "") if wanted else ""
-    vendor = title = ""
-    for line in lines.splitlines():
-        if line.startswith("C "):  # the classes' names come last
-            break
-        key, __, name = line.strip().partition("  ")
-        if line[:1] not in ("", "#", "\t"):
-            vendor, title = key, name
-            found |= {pair: (title, "") for pair in wanted if pair[0] == vendor}
-        elif line.startswith("\t") and (vendor, key) in wanted and line[1:2] != "\t":
-            found[vendor, key] = (title, name)
-    return found
-
-
 def bmc_channels(root: Path = ROOT) -> range:
     """Return IPMI channels that may have a network; empty without an IPMI device."""
     return range(1, 13) if any((root / "dev").glob("ipmi*")) else range(0)
@@ -363,7 +289,7 @@ def hostname(nics: list[dict[str, Any]]) -> str:
     return name
 
 
-def collect(root: Path = ROOT, disk_min_bytes: int = 0, gpu: GpuConfig | None = None) -> dict[str, Any]:
+def collect(root: Path = ROOT, disk_min_bytes: int = 0, gpu: gpus.GpuConfig | None = None) -> dict[str, Any]:
     """Return the whole inventory, as the model `inventory` of the service's API.
 
     root: where /sys, /proc, /dev and /run are; the network is always that of this process. disk_min_bytes: smaller
@@ -376,7 +302,7 @@ def collect(root: Path = ROOT, disk_min_bytes: int = 0, gpu: GpuConfig | None = 
         "boot": boot(root),
         "cpu": processor,
         "disks": disks(root, disk_min_bytes),
-        "gpus": gpus(root, gpu),
+        "gpus": gpus.found(root, gpu),
         "hostname": hostname(nics),
         "interfaces": nics,
         "memory": memory(root),
@@ -421,7 +347,7 @@ def rehearsed(inventory: dict[str, Any], dry: flags.Dry) -> dict[str, Any]:
     }
 
 
-def told(limits: dict[str, int], dry: flags.Dry, gpu: GpuConfig | None = None) -> Result:
+def told(limits: dict[str, int], dry: flags.Dry, gpu: gpus.GpuConfig | None = None) -> Result:
     inventory = collect(disk_min_bytes=limits["disk-min-size"], gpu=gpu)
     return Result(limited(rehearsed(inventory, dry) if dry.enabled else inventory, limits["output-max-size"]))
 
@@ -444,10 +370,10 @@ def step(args: list[str], context: Context) -> Result:
 def main(argv: list[str] | None = None) -> int:
     options = flags.parse("inventory", (*flags.logging_flags(text=False), *flags.dry_flags(), *FLAGS), argv)
     try:
-        config = gpu_config(Path(options.gpu_config_file) if options.gpu_config_file else None)
+        config = gpus.config(Path(options.gpu_config_file) if options.gpu_config_file else None)
     except (OSError, ValueError) as error:
         print(f"Error getting GPU configuration: {error}; using default GPU discovery configuration", file=sys.stderr)
-        config = gpu_config(None)
+        config = gpus.config(None)
     limits = {"output-max-size": options.output_max_size, "disk-min-size": options.disk_min_size}
     return program(
         "inventory", lambda args, context: told(limits, context.dry, config), argv, arguments=None, extra=FLAGS

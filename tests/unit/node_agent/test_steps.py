@@ -21,6 +21,7 @@ from ansible_collections.agentlab.ocp.payload.node_agent import (
     dhcp_lease_allocate,
     disk_speed_check,
     disks,
+    gpus,
     host,
     install,
     inventory,
@@ -112,7 +113,7 @@ def test_machine(tmp_path: Path, write: Write) -> None:
         "manufacturer": "QEMU", "product_name": "Standard PC (Q35 + ICH9, 2009)", "serial_number": "unknown", "virtual": True,
     }  # fmt: skip
     assert inventory.tpm(tmp_path) == "2.0"
-    assert inventory.gpus(tmp_path)[0]["vendor_id"] == "1234"
+    assert gpus.found(tmp_path)[0]["vendor_id"] == "1234"
 
 
 def block(write: Write, name: str, number: str, gib: int, **files: str) -> None:
@@ -300,14 +301,14 @@ def test_gpus(tmp_path: Path) -> None:
         device.mkdir(parents=True)
         for name, value in zip(("class", "vendor", "device"), values, strict=True):
             (device / name).write_text(f"0x{value}\n")
-    assert [one["address"] for one in inventory.gpus(tmp_path)] == ["00:01.0", "00:02.0", "00:03.0"]
+    assert [one["address"] for one in gpus.found(tmp_path)] == ["00:01.0", "00:02.0", "00:03.0"]
     config = tmp_path / "gpus.yaml"
     config.write_text('# by hand\nclasses:\nvendors:\n  - "0302 10de"  # NVIDIA\nmodels:\n- 0200808610d3\n')
-    found = inventory.gpus(tmp_path, inventory.gpu_config(config))
+    found = gpus.found(tmp_path, gpus.config(config))
     assert [(one["vendor_id"], one["device_id"]) for one in found] == [("10de", "20b0"), ("8086", "10d3")]
     config.write_text("toasters:\n")
     with pytest.raises(ValueError, match=r"gpus\.yaml, line 1: 'toasters:': want one of classes"):
-        inventory.gpu_config(config)
+        gpus.config(config)
 
 
 def test_network_made_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

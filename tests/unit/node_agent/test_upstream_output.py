@@ -21,6 +21,7 @@ from ansible_collections.agentlab.ocp.payload.node_agent import (
     domain_resolution,
     flags,
     free_addresses,
+    gpus,
     host,
     install,
     inventory,
@@ -365,7 +366,7 @@ def test_gpu_names(tmp_path: Path) -> None:
             "usr/share/misc/pci.ids": known,
         },
     )
-    assert inventory.gpus(tmp_path) == [
+    assert gpus.found(tmp_path) == [
         {
             "address": "00:02.0",
             "vendor_id": "10de",
