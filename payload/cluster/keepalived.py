@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...plugins.module_utils.addresses import version
 from ...plugins.module_utils.documents import load_json
 
 
@@ -79,8 +80,7 @@ def config(cluster: str, interface: str, instances: Sequence[Instance]) -> str:
     """Return the text of keepalived.conf."""
     blocks = ["global_defs {\n    enable_script_security\n    vrrp_garp_master_refresh 60\n    vrrp_version 3\n}\n"]
     for instance in instances:
-        first = ipaddress.ip_address(instance.addresses[0])
-        same = [a for a in instance.addresses if ipaddress.ip_address(a).version == first.version]
+        same = [a for a in instance.addresses if version(a) == version(instance.addresses[0])]
         other = [a for a in instance.addresses if a not in same]
         blocks.append(f'track_file {instance.name} {{\n    file "{instance.track}"\n    weight 1\n}}\n')
         excluded = _addresses("virtual_ipaddress_excluded", other) if other else ""

@@ -149,8 +149,8 @@ class Kubelet:
             if self.facts["api_vips"]:
                 raise
         name, found = interface_of_route()
-        six = ":" in self.facts["service_networks"][0]
-        return name, sorted(found, key=lambda address: (":" in address) != six)
+        first = version(self.facts["service_networks"][0])
+        return name, sorted(found, key=lambda address: version(address) != first)
 
     # Joining
 

@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ..addresses import family
 from ..documents import load_json
 from ..plan.machines import Bond, Link, Node, address_of, home, in_network, interfaces
 from ..plan.model import Plan
@@ -107,7 +108,7 @@ def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> It
         there = [
             route
             for route in seen.routes
-            if route.get("dst") == "default" and (":" in str(route.get("gateway"))) == six
+            if route.get("dst") == "default" and family(str(route.get("gateway"))) == subnet["family"]
         ]
         known = {
             _via({**route, "dev": interface}) if route.get("dev") == _OVN_BRIDGE else _via(route) for route in there

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
+from ..addresses import family
 from ..plan.fields import BondMode
 from ..vocabulary import COMPONENTS
 from . import variables
@@ -143,12 +144,12 @@ def _by_family(b: Builder, name: str, place: str, put: _Put | None = None) -> No
         if newer:
             b.refuse(name, f"has been removed in favor of {name}_V4 and {name}_V6, and {' and '.join(newer)} is set")
             return
-        own["ipv6" if ":" in b.value(name) else "ipv4"] = name
-    for family, variable in own.items():
+        own[family(b.value(name))] = name
+    for kind, variable in own.items():
         if put:
-            put(b, family, variable, [variable] if b.value(variable) else [])
+            put(b, kind, variable, [variable] if b.value(variable) else [])
         else:
-            b.text(variable, f"{place}.{family}")
+            b.text(variable, f"{place}.{kind}")
 
 
 def _cluster_network(b: Builder, family: str, variable: str, sources: list[str]) -> None:

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ...addresses import in_url
+from ...addresses import in_url, socket_family
 from ...installer import state as installer
 from ...plan import certificates, rundir
 from ...releases import LATEST
@@ -97,10 +97,7 @@ class ReplayServer(ThreadingHTTPServer):
 
     def __init__(self, playing: Playing, host: str, port: int, page: bytes) -> None:
         self.playing, self.page = playing, page
-        if ":" in host:
-            import socket
-
-            self.address_family = socket.AF_INET6
+        self.address_family = socket_family(host)
         super().__init__((host, port), _Handler)
 
     @property
