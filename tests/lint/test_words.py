@@ -24,6 +24,7 @@ ELSEWHERE = re.compile(
     r"\.(lock|svg|png|xz|gz|iso|bin|ico|jsonl)$|^LICENSE$|^tests/recorded/|/golden/|/reference/|^changelogs/changelog\.yaml$|^tests/lint/test_words\.py$"
 )
 GENERATED = re.compile(r"^docs/(?:support|verbs)\.md$|^roles/[a-z_]+/README\.md$|^CHANGELOG")
+SENTENCES = re.compile(r"^\|.*[^.]\. [A-Z`][^|]*\|")
 LINKS = re.compile(r"^!?\[|^    |^\| `")  # a picture, a command, a row that is a reference
 
 
@@ -164,7 +165,7 @@ def test_names() -> None:
 
 
 def test_lines_of_documentation() -> None:
-    """They have at most 120 characters, but for pictures and commands; headings are headings, so that they can be linked to."""
+    """They have at most 120 characters, but for pictures and commands; headings can be linked to; a cell has one sentence."""
     found = []
     for name in files():
         if not name.endswith(".md") or GENERATED.search(name) or name.startswith((".github/", "tests/")):
@@ -176,6 +177,8 @@ def test_lines_of_documentation() -> None:
                 found.append(f"{name}:{number}: {len(line)} characters")
             if re.fullmatch(r"\*\*[^*]+\*\*:?", line.strip()):
                 found.append(f"{name}:{number}: a heading in bold: {line.strip()}")
+            if SENTENCES.search(line) and not code:
+                found.append(f"{name}:{number}: a cell with more than one sentence: {line.strip()}")
     assert not found, "\n".join(found)
 
 
