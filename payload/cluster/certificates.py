@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...plugins.module_utils.ignition.resources import data_file
+from ...plugins.module_utils.vocabulary import ClusterNames
 from .configs import Config
 from .facts import ClusterFacts
 from .pki import Signer
@@ -21,12 +22,12 @@ class Certificates:
     """Certificates of one cluster; `tls_dir` has the installer's signers, OSError if one is missing. The keys are random."""
 
     def __init__(self, facts: ClusterFacts, tls_dir: Path) -> None:
-        domain = facts["domain"]
+        served = ClusterNames.of(facts["domain"])
         own = [address for host in facts["hosts"] for address in host["addresses"]]
         addresses = [*facts["api_vips"], *own, "127.0.0.1", "::1"]
         names = [
-            f"api.{domain}",
-            f"api-int.{domain}",
+            served.api,
+            served.api_int,
             "localhost",
             "kubernetes",
             "kubernetes.default",
@@ -40,10 +41,10 @@ class Certificates:
         self.kubelets = Signer.create("kubelet-signer")
         self.root = Signer.create("root-ca")
         self.machine_config = self.root.issue(
-            "system:machine-config-server", names=[f"api-int.{domain}", *dict.fromkeys(addresses)]
+            "system:machine-config-server", names=[served.api_int, *dict.fromkeys(addresses)]
         )
         ingress = Signer.create("ingress-operator")
-        self.router = ingress.issue(f"*.apps.{domain}", names=[f"*.apps.{domain}"])
+        self.router = ingress.issue(f"*.{served.apps}", names=[f"*.{served.apps}"])
         self.router_ca = ingress.pair.certificate
 
     def files(self) -> list[Config]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...plugins.module_utils.vocabulary import UNINITIALIZED, Component
+from ...plugins.module_utils.vocabulary import UNINITIALIZED, ClusterNames, Component
 from . import assisted, cloud
 from . import nodes as node_list
 from .conditions import condition, is_true, merged
@@ -236,7 +236,7 @@ class Controllers:
         authority = self.store.find("configmaps", "openshift-ingress-operator", "router-ca")
         if authority is None or not any(is_true(p, "Ready") for p in self.store.items("pods", "openshift-ingress")):
             return
-        host = f"console-openshift-console.apps.{self.facts['domain']}"
+        host = ClusterNames.of(self.facts["domain"]).console
         trust = {"ca-bundle.crt": authority["data"]["tls.crt"]}
         self.store.put("configmaps", config_map("openshift-config-managed", "default-ingress-cert", trust))
         for name, namespace in (("console", "openshift-console"), ("downloads", "openshift-console")):

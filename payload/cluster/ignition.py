@@ -18,7 +18,7 @@ from typing import Any
 
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
 from ...plugins.module_utils.ignition.resources import VERSION, data_file, data_url
-from ...plugins.module_utils.vocabulary import WITH_VIPS, Component, Port
+from ...plugins.module_utils.vocabulary import WITH_VIPS, ClusterNames, Component, Port
 from . import fencing, machine_config_daemon, seed, units
 from .certificates import Certificates
 from .configs import Config, merge
@@ -81,7 +81,7 @@ def render(
         _file(CA_BUNDLE, pki.bundle, 0o644),
         _file(
             "/etc/kubernetes/kubeconfig",
-            kubeconfig(facts, f"https://api-int.{facts['domain']}:{Port.API}", pki.bundle, token=bootstrapper),
+            kubeconfig(facts, _endpoint(facts, Port.API), pki.bundle, token=bootstrapper),
             0o600,
         ),
     ]
@@ -151,7 +151,7 @@ def render(
             ),
             _file(
                 f"{BOOTSTRAP}/auth/kubeconfig",
-                kubeconfig(facts, f"https://api-int.{facts['domain']}:{Port.API}", pki.bundle, token=controller),
+                kubeconfig(facts, _endpoint(facts, Port.API), pki.bundle, token=controller),
                 0o600,
             ),
             *(
@@ -202,13 +202,17 @@ def kubeconfig(facts: ClusterFacts, server: str, bundle: str, *, token: str) -> 
     )
 
 
-def _endpoint(facts: ClusterFacts, role: str) -> str:
-    return f"https://api-int.{facts['domain']}:{Port.MACHINE_CONFIG}/config/{role}"
+def _endpoint(facts: ClusterFacts, port: int, path: str = "") -> str:
+    return f"https://{ClusterNames.of(facts['domain']).api_int}:{port}{path}"
+
+
+def _served_config(facts: ClusterFacts, role: str) -> str:
+    return _endpoint(facts, Port.MACHINE_CONFIG, f"/config/{role}")
 
 
 def _pointer(facts: ClusterFacts, role: str, pki: Certificates) -> Config:
     """The file that names the node's role, and where its config is served."""
-    pointer = {"url": _endpoint(facts, role), "ca": pki.root.pair.certificate}
+    pointer = {"url": _served_config(facts, role), "ca": pki.root.pair.certificate}
     return _file("/etc/kubernetes/machine-config.json", json.dumps(pointer), 0o644)
 
 
@@ -224,7 +228,7 @@ def _user_data(facts: ClusterFacts, pki: Certificates) -> Config:
     return {
         "ignition": {
             "version": VERSION,
-            "config": {"merge": [{"source": _endpoint(facts, "worker")}]},
+            "config": {"merge": [{"source": _served_config(facts, "worker")}]},
             "security": {"tls": {"certificateAuthorities": [{"source": ca}]}},
         }
     }

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ...plugins.module_utils.vocabulary import Port
+from ...plugins.module_utils.vocabulary import ClusterNames, Port
 from .facts import ClusterFacts
 from .kube import Object
 
@@ -48,7 +48,7 @@ class PodInputs:
         if self.pod["spec"].get("serviceAccountName"):
             # As kubelet's, which are the service `kubernetes`; here it is the API itself.
             environment |= {
-                "KUBERNETES_SERVICE_HOST": f"api-int.{self.facts['domain']}",
+                "KUBERNETES_SERVICE_HOST": ClusterNames.of(self.facts["domain"]).api_int,
                 "KUBERNETES_SERVICE_PORT": str(Port.API),
             }
             mounts.append((self._account(), str(ACCOUNT)))

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from ...plugins.module_utils.ignition.resources import VERSION
-from ...plugins.module_utils.vocabulary import PLATFORMS, WITH_VIPS, Port
+from ...plugins.module_utils.vocabulary import PLATFORMS, WITH_VIPS, ClusterNames, Port
 from . import cloud, fencing
 from .facts import ClusterFacts, count, single_node
 from .objects import config_map, make
@@ -126,7 +126,7 @@ def objects(
 
 
 def _cluster_config(facts: ClusterFacts, proxy: Mapping[str, str]) -> list[Object]:
-    domain = facts["domain"]
+    domain, names = facts["domain"], ClusterNames.of(facts["domain"])
     platform = PLATFORMS.get(facts["platform"], "None")
     platform_spec: Object = {"type": platform}
     platform_status: Object = {"type": platform}
@@ -156,8 +156,8 @@ def _cluster_config(facts: ClusterFacts, proxy: Mapping[str, str]) -> list[Objec
             "cluster",
             spec={"cloudConfig": {"name": ""}, "platformSpec": platform_spec},
             status={
-                "apiServerInternalURI": f"https://api-int.{domain}:{Port.API}",
-                "apiServerURL": f"https://api.{domain}:{Port.API}",
+                "apiServerInternalURI": f"https://{names.api_int}:{Port.API}",
+                "apiServerURL": f"https://{names.api}:{Port.API}",
                 "controlPlaneTopology": facts["topology"],
                 "cpuPartitioning": "None",
                 "etcdDiscoveryDomain": "",
@@ -170,7 +170,7 @@ def _cluster_config(facts: ClusterFacts, proxy: Mapping[str, str]) -> list[Objec
             },
         ),
         make(api, "DNS", "cluster", spec={"baseDomain": domain, "platform": {"type": ""}}),
-        make(api, "Ingress", "cluster", spec={"domain": f"apps.{domain}"}),
+        make(api, "Ingress", "cluster", spec={"domain": names.apps}),
         make(api, "Network", "cluster", spec=networks, status={**networks, "clusterNetworkMTU": 1400}),
         make(api, "Proxy", "cluster", spec={**proxy, "trustedCA": {"name": ""}}, status={**proxy}),
         make(

@@ -6,6 +6,7 @@ Needs nothing, and is in the swarm's bundle.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 LAB_VERSION = "4.22.0-lab"
 """OpenShift's version as the lab payload has it."""
@@ -161,6 +162,23 @@ class Port:
     ASSISTED_SERVICE = 8090
     IMAGE_SERVICE = 8888
     ASSISTED_UI = 3001
+
+
+class ClusterNames(NamedTuple):
+    """The names at which OpenShift serves a cluster: they follow from its domain.
+
+    api: the API, for users; api_int: the API, for nodes; apps: the domain of routes; console: the web console.
+    """
+
+    api: str
+    api_int: str
+    apps: str
+    console: str
+
+    @classmethod
+    def of(cls, domain: str) -> ClusterNames:
+        """Return the names in a domain, which is name and base domain of a cluster."""
+        return cls(f"api.{domain}", f"api-int.{domain}", f"apps.{domain}", f"console-openshift-console.apps.{domain}")
 
 
 class Exit(IntEnum):

@@ -10,6 +10,7 @@ from ..errors import ClusterError
 from ..ignition.resources import read_data_url
 from ..installer.joiner.cluster import ClusterInfo, Endpoint, Member
 from ..installer.models import ImageSource
+from ..vocabulary import ClusterNames
 from .client import CONFIG, MACHINE_CONFIG, ClusterClient
 
 _CHRONY = "/etc/chrony.conf"
@@ -30,7 +31,7 @@ def inspect(kube: ClusterClient) -> ClusterInfo:
     return {
         "cluster_id": str((version.get("spec") or {}).get("clusterID") or ""),
         "name": name,
-        "api": f"api.{name}.{domain.removesuffix('.')}",
+        "api": ClusterNames.of(f"{name}.{domain.removesuffix('.')}").api,
         "version": release["version"],
         "release_image": release["image"],
         "pull_secret": _pull_secret(kube),

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
-from ..vocabulary import Port
+from ..vocabulary import ClusterNames, Port
 from .yamlio import dump, load
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ def kubeconfig(cluster: str, base_domain: str, signers: dict[str, dict[str, str]
     def b64(text: str) -> str:
         return base64.b64encode(text.encode()).decode()
 
-    server = f"https://api.{cluster}.{base_domain.removesuffix('.')}:{Port.API}"
+    names = ClusterNames.of(f"{cluster}.{base_domain.removesuffix('.')}")
+    server = f"https://{names.api}:{Port.API}"
     return dump(
         {
             "apiVersion": "v1",

@@ -8,6 +8,7 @@ import threading
 
 from ..log import Log
 from ..releases import ReleaseProfile
+from ..vocabulary import ClusterNames
 from . import check
 from .conversion import upconvert
 from .errors import InstallerError
@@ -116,8 +117,8 @@ def _baremetal_defaults(config: InstallConfig, section: Section) -> None:
     for host in section.get("hosts", []):
         host.setdefault("bootMode", "UEFI")
     section["hosts"] = sorted(section.get("hosts", []), key=lambda host: _ROLE_ORDER.get(host.get("role", ""), 3))
-    domain = f"{config.get('metadata', {}).get('name', '')}.{config.get('baseDomain', '')}"
-    for field, name in (("apiVIPs", f"api.{domain}"), ("ingressVIPs", f"test.apps.{domain}")):
+    names = ClusterNames.of(f"{config.get('metadata', {}).get('name', '')}.{config.get('baseDomain', '')}")
+    for field, name in (("apiVIPs", names.api), ("ingressVIPs", f"test.{names.apps}")):
         if not section.get(field):
             found = _lookup(name)
             if found:

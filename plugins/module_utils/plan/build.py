@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
-from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, Port
+from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
 from . import faults, names, tests
 from .balancers import balancer, balances
 from .disks import disks
@@ -240,10 +240,11 @@ def _endpoints(domain: str, vips: Vips, rendezvous: Rendezvous) -> Endpoints:
         at = in_url(host) if (scheme, port) == ("https", Port.HTTPS) else f"{in_url(host)}:{port}"
         return {"host": host, "addresses": addresses, "port": port, "url": f"{scheme}://{at}"}
 
+    served = ClusterNames.of(domain)
     return {
-        "api": endpoint(f"api.{domain}", [*vips["api"]], Port.API),
-        "api_int": endpoint(f"api-int.{domain}", [*vips["api"]], Port.API),
-        "console": endpoint(f"console-openshift-console.apps.{domain}", [*vips["ingress"]], Port.HTTPS),
+        "api": endpoint(served.api, [*vips["api"]], Port.API),
+        "api_int": endpoint(served.api_int, [*vips["api"]], Port.API),
+        "console": endpoint(served.console, [*vips["ingress"]], Port.HTTPS),
         "service": endpoint(rendezvous["ip"], [rendezvous["ip"]], Port.ASSISTED_SERVICE, "http"),
     }
 

@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 from ..addresses import family as family_of
+from ..vocabulary import ClusterNames
 from . import names
 from .fields import Family
 from .links import carried
@@ -166,7 +167,7 @@ def fill_dns(networks: Sequence[Network], nodes: list[Node], vips: Vips, domain:
         names.setdefault(subnet["gateway"], []).append("virthost")
     machine["dns"] = {
         "hosts": [{"ip": ip, "names": found} for ip, found in names.items()],
-        "wildcards": [{"domain": f"apps.{domain}", "ip": ip} for ip in vips["ingress"]],
+        "wildcards": [{"domain": ClusterNames.of(domain).apps, "ip": ip} for ip in vips["ingress"]],
     }
     for network in networks:
         if network["purpose"] == "segment":
