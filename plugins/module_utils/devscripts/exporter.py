@@ -393,6 +393,9 @@ class _Exporter:
             self.lose("installer.ntp_sources", "dev-scripts has no empty list of time servers")
         self.only_default("installer.image_digest_sources")
         self.only_default("installer.mirrors_file")
+        self.only_default("installer.manifests")
+        if p["manifests_dir"] is not None:
+            self.put("ASSETS_EXTRA_FOLDER", p["manifests_dir"], "installer.manifests_dir")
         if p["hosts_in"] == "install-config":
             self.put("AGENT_BM_HOSTS_IN_INSTALL_CONFIG", "true", "installer.hosts_in")
         for name in p["agent_config"]:

@@ -13,7 +13,17 @@ from typing import Any, cast
 
 from ..releases import LATEST, RELEASES, ReleaseProfile
 from ..vocabulary import WITH_VIPS
-from . import access_checks, day2_checks, link_checks, links, machine_checks, network_checks, segment_checks, tests
+from . import (
+    access_checks,
+    day2_checks,
+    link_checks,
+    links,
+    machine_checks,
+    manifests,
+    network_checks,
+    segment_checks,
+    tests,
+)
 from .build import PROXY_PORT, day2_names, node_names, platform_of
 from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
@@ -361,6 +371,7 @@ _CHECKS = (
     network_checks.check_addresses,
     _check_ports,
     _check_faults,
+    manifests.check,
     _check_snapshots,
     _check_tests,
 )

@@ -24,6 +24,7 @@ from .fields import (
     Label,
     Login,
     Moment,
+    Name,
     OneOf,
     Password,
     Platform,
@@ -323,6 +324,10 @@ class InstallerOptions(TypedDict, total=False):
     """Mirrors of the release. Null: those of the lab payload."""
     mirrors_file: File | None
     """File with more mirrors: `idms-oc-mirror.yaml` of oc-mirror v2, or what `agentlab mirror` wrote."""
+    manifests: dict[Name, dict[str, Any]]
+    """Extra manifests, by name: `configure` writes each object to `openshift/NAME.yaml`, and MachineConfigs change the nodes."""
+    manifests_dir: File | None
+    """Folder with more of them, `*.yaml` and `*.yml`."""
     fips: bool
     """Whether the cluster is installed in FIPS mode."""
     install_config: dict[str, Any]

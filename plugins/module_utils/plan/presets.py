@@ -93,6 +93,8 @@ DEFAULTS: dict[str, Any] = {
         "ntp_sources": None,
         "image_digest_sources": None,
         "mirrors_file": None,
+        "manifests": {},
+        "manifests_dir": None,
         "fips": False,
         "install_config": {},
         "agent_config": {},

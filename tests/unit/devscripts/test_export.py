@@ -63,6 +63,13 @@ NO_COUNTERPART = {
         f"{_NUTANIX}.subnetUUIDs",
         *(f"{_NUTANIX}.prismCentral.{name}" for name in ("endpoint.address", "endpoint.port", "username", "password")),
     },
+    "kni22": {
+        "installer.manifests",
+        "tests",
+        "vips.api",
+        "vips.ingress",
+        *(f"nodes.asus3-vm{number}" for number in range(3)),
+    },
     "sno_bond_vlan": {
         "stack",
         "network.vlan",

@@ -192,6 +192,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "SERVICE_SUBNET": (HA + "SERVICE_SUBNET=172.29.0.0/16", {"installer.service_network.ipv4": "172.29.0.0/16"}),
     "SERVICE_SUBNET_V4": (COMPACT + "SERVICE_SUBNET_V4=172.29.0.0/16", {"installer.service_network.ipv4": "172.29.0.0/16"}),
     "SERVICE_SUBNET_V6": (HA + "SERVICE_SUBNET_V6=fd07::/112", {"installer.service_network.ipv6": "fd07::/112"}),
+    "ASSETS_EXTRA_FOLDER": (COMPACT + "ASSETS_EXTRA_FOLDER=/root/manifests", {"installer.manifests_dir": "/root/manifests"}),
     "SSH_KEY_FILE": (COMPACT + "SSH_KEY_FILE=/root/key.pub", {"installer.ssh_key_file": "/root/key.pub"}),
     "SSH_PUB_KEY": (COMPACT + 'SSH_PUB_KEY="$(cat ~/.ssh/id_rsa.pub)"', {"installer.ssh_key_file": "~/.ssh/id_rsa.pub"}),
     "ARBITER_HOSTNAME_FORMAT": ("AGENT_E2E_TEST_SCENARIO=TNA_IPV4\n" + "ARBITER_HOSTNAME_FORMAT=arb-%d", {"arbiter.name_format": "arb-%d"}),
