@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from ..releases import LATEST, RELEASES, ReleaseProfile
+from ..releases.distributions import DISTRIBUTIONS, PUBLIC_REGISTRY, Distribution, of_version
 from ..vocabulary import WITH_VIPS
 from . import access_checks, day2_checks, link_checks, links, machine_checks, network_checks, segment_checks, tests
 from .build import PROXY_PORT, day2_names, node_names, platform_of
@@ -27,6 +28,7 @@ Check = Callable[[Profile, str], Iterable[Finding]]
 """Yields what is wrong with a complete profile, for a cluster with that name."""
 
 _BRIDGE_LENGTH = 15
+_PAYLOADS = " or ".join(f"`payload: {name}`" for name in DISTRIBUTIONS)
 _NAMES = ""  # no field has this name
 
 # Boot modes in which each machine gets an image of its own.
@@ -169,19 +171,42 @@ def _check_external(profile: Profile, platform: str, release: ReleaseProfile) ->
         yield ("external", "platform_name"), name, f"Unsupported value: supported values: {supported}"
 
 
+def _check_distribution(profile: Profile, distribution: Distribution) -> Iterator[Finding]:
+    release, installer = profile["release"], profile["installer"]
+    image, version = release["image"], release["version"]
+    if not image:
+        yield (
+            ("release", "image"),
+            None,
+            "a real payload requires the pullspec of its release image, or a full version in release.version",
+        )
+    if version and distribution is not (other := of_version(version)):
+        yield (
+            ("release", "version"),
+            version,
+            f"is a version of {other.title}, which requires `payload: {other.payload}`",
+        )
+    if installer["pull_secret_file"]:
+        return
+    path = ("installer", "pull_secret_file")
+    if distribution.pull_secret is None:
+        yield path, None, "a real payload requires a file with the pull secret of its registries"
+    elif image and not (installer["image_digest_sources"] or installer["mirrors_file"]):
+        host = image.partition("/")[0]
+        if host != PUBLIC_REGISTRY:
+            yield (
+                path,
+                None,
+                f"requires a file with an entry for {host}: without mirrors only {PUBLIC_REGISTRY} needs none",
+            )
+
+
 def _check_release(profile: Profile, _cluster: str) -> Iterator[Finding]:
     release = profile["release"]
-    if release["payload"] == "ocp":
-        if not release["image"]:
-            yield ("release", "image"), None, "a real payload requires the pullspec of its release image"
-        if not profile["installer"]["pull_secret_file"]:
-            yield (
-                ("installer", "pull_secret_file"),
-                None,
-                "a real payload requires a file with the pull secret of its registries",
-            )
+    if distribution := DISTRIBUTIONS.get(release["payload"]):
+        yield from _check_distribution(profile, distribution)
     elif release["image"]:
-        yield ("release", "image"), release["image"], "a release image requires `payload: ocp`"
+        yield ("release", "image"), release["image"], f"a release image requires {_PAYLOADS}"
     build = release["installer"]
     if build["git"] and build["binary"]:
         yield (

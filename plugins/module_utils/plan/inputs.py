@@ -6,11 +6,12 @@ the plan does not change, a consumed file is not written again, and files that u
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from ..keys import ensure_ssh_key
+from ..releases.distributions import DISTRIBUTIONS
 from . import certificates, files, secrets
 from .configs import agent_config, install_config, settings_manifest
 from .model import Plan
@@ -41,9 +42,7 @@ def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
     wanted = {
         _INSTALL_CONFIG: install_config(
             plan,
-            pull_secret=_named(installer["pull_secret_file"], "installer.pull_secret_file", files.pull_secret)
-            if installer["pull_secret_file"]
-            else {"auths": {}},
+            pull_secret=_pull_secret(plan),
             ssh_key=ssh_key,
             trust_bundle=trust_bundle,
             more_sources=_named(mirrors, "installer.mirrors_file", files.mirror_sources) if mirrors else (),
@@ -53,6 +52,15 @@ def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
     }
     consumed = any((run_dir / name).exists() for name in _CONSUMERS)
     return [change for name, data in wanted.items() for change in _changes(run_dir, name, dump(data), consumed)]
+
+
+def _pull_secret(plan: Plan) -> Mapping[str, object]:
+    """Return the pull secret that the plan names, or else what its distribution puts in place of one."""
+    name = plan["installer"]["pull_secret_file"]
+    if name:
+        return _named(name, "installer.pull_secret_file", files.pull_secret)
+    distribution = DISTRIBUTIONS.get(plan["release"]["payload"])
+    return (distribution and distribution.pull_secret) or {"auths": {}}
 
 
 def _changes(run_dir: Path, name: str, text: str, consumed: bool) -> list[Change]:

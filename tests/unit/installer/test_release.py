@@ -100,6 +100,7 @@ def test_it_is_fetched_once(directory: Any, make: Any, registry: Any, files: dic
 
 @pytest.mark.parametrize(("version", "asked", "kernel"), [
     ("4.22.0", "rhel-10", b"kernel of 10"), ("5.0.0", None, b"kernel of 10"), ("5.0.0", "rhel-9", b"kernel"), ("4.22.0", "rhel-9", b"kernel"),
+    ("5.0.0-okd-scos.0", None, b"kernel"),
 ])  # fmt: skip
 def test_the_stream_chooses_the_image(
     directory: Any, make: Any, registry: Any, files: dict[str, bytes], version: str, asked: str | None, kernel: bytes
