@@ -54,7 +54,10 @@ def release(b: Builder) -> None:
         distribution = of_version(image)
         b.put("release.payload", distribution.payload, "OPENSHIFT_RELEASE_IMAGE")
         b.put("release.image", image, "OPENSHIFT_RELEASE_IMAGE")
-        b.text("OPENSHIFT_VERSION", "release.version")
+        if of_version(b.value("OPENSHIFT_VERSION")) is distribution:
+            b.text("OPENSHIFT_VERSION", "release.version")
+        elif b.value("OPENSHIFT_VERSION"):
+            b.ignored["OPENSHIFT_VERSION"] = f"it is not a version of {distribution.title}; the image has one"
         secret = next((name for name in ("PERSONAL_PULL_SECRET", "PULL_SECRET_FILE") if b.value(name)), None)
         if secret:
             b.put("installer.pull_secret_file", b.path(secret), secret)

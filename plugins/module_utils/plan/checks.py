@@ -181,10 +181,11 @@ def _check_distribution(profile: Profile, distribution: Distribution) -> Iterato
             "a real payload requires the pullspec of its release image, or a full version in release.version",
         )
     if version and distribution is not (other := of_version(version)):
+        remedy = f"is a version of {other.title}, which requires `payload: {other.payload}`"
         yield (
             ("release", "version"),
             version,
-            f"is a version of {other.title}, which requires `payload: {other.payload}`",
+            remedy if other.image(version) else f"is not a version of {distribution.title}",
         )
     if installer["pull_secret_file"]:
         return

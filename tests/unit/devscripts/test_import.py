@@ -247,8 +247,13 @@ def test_a_release_of_okd_needs_no_pull_secret() -> None:
     assert found.raw["release"] == {"payload": "okd", "image": OKD}
     assert "installer" not in found.raw and not found.refused
     assert checks.check(profile.complete(found.raw), "ostest") == []
-    found = read(COMPACT + f"OPENSHIFT_RELEASE_IMAGE={OKD}\nPERSONAL_PULL_SECRET=/a\n")
+    found = read(COMPACT + f"OPENSHIFT_RELEASE_IMAGE={OKD}\nPERSONAL_PULL_SECRET=/a\nOPENSHIFT_VERSION=4.20\n")
     assert found.raw["installer"] == {"pull_secret_file": "/a"}
+    assert found.raw["release"] == {"payload": "okd", "image": OKD}
+    assert found.ignored["OPENSHIFT_VERSION"] == "it is not a version of OKD; the image has one"
+    version = OKD.rpartition(":")[2]
+    found = read(COMPACT + f"OPENSHIFT_RELEASE_IMAGE={OKD}\nOPENSHIFT_VERSION={version}\n")
+    assert found.raw["release"]["version"] == version
 
 
 def test_every_mapped_row_has_a_case() -> None:

@@ -128,6 +128,10 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
             "p.yml:1:25: release.version is '4.20.0': is a version of OpenShift Container Platform, which requires `payload: ocp`",
         ),
         (
+            "release: {payload: okd, version: '4.20', image: quay.io/okd/scos-release:4.20.0-okd-scos.13}\n",
+            "p.yml:1:25: release.version is '4.20': is not a version of OKD",
+        ),
+        (
             "release: {payload: ocp, version: 4.20.0-okd-scos.13}\n",
             "p.yml:1:25: release.version is '4.20.0-okd-scos.13': is a version of OKD, which requires `payload: okd`",
         ),
