@@ -28,7 +28,7 @@ class Distribution:
     title: str
     images: Mapping[str, str]
     pull_secret: Mapping[str, Mapping[str, Mapping[str, str]]] | None = None
-    """What stands for the pull secret, which the installer requires, where the registry does not; None: there must be one."""
+    """The pull secret of those who have none: the installer requires one, public registries do not. None: there must be one."""
     feature_sets: tuple[str, ...] = ()
     """Feature sets that no other distribution has."""
     os_streams: Mapping[str, str] = field(default_factory=dict)
