@@ -13,6 +13,7 @@ from ..plan.options import Profile
 from ..plan.presets import DEFAULTS, MACHINE
 from ..plan.topologies import TOPOLOGIES, preset
 from ..releases import LATEST, RELEASES
+from ..releases.distributions import of_version
 from . import scenarios, variables
 from .mapping import BOND, BONDED, STATE
 from .overlay import leaves, overlaid
@@ -94,7 +95,7 @@ class _Exporter:
     def __init__(self, given: Profile, cluster: str) -> None:
         self.profile, self.cluster = given, cluster
         self.given: dict[str, Any] = {**given}
-        self.real = given["release"]["payload"] == "ocp"
+        self.real = given["release"]["payload"] != "lab"
         self.row = TOPOLOGIES[given["topology"]]
         self.roles = [role for role in variables.ROLE_PREFIXES if self.given[role]["count"]]
         self.values: dict[str, str] = {}
@@ -240,6 +241,8 @@ class _Exporter:
         self.build()
         if self.real:
             self.put("OPENSHIFT_RELEASE_IMAGE", p["image"], "release.image")
+            if of_version(p["image"]).payload != p["payload"]:
+                self.lose("release.payload", "the tag of OPENSHIFT_RELEASE_IMAGE does not have a version of OKD")
             if p["version"]:
                 self.put("OPENSHIFT_VERSION", p["version"], "release.version")
             if p["payload_overrides"]:

@@ -120,7 +120,7 @@ MAPPED: dict[str, Mapped] = {
     "NUM_MASTERS": Mapped("topology, master.count", "integer", "3"),
     "NUM_WORKERS": Mapped("topology, worker.count", "integer", "2"),
     "OPENSHIFT_INSTALL_PATH": Mapped("release.installer.git, with KNI_INSTALL_FROM_GIT"),
-    "OPENSHIFT_RELEASE_IMAGE": Mapped("release.image, with release.payload: ocp"),
+    "OPENSHIFT_RELEASE_IMAGE": Mapped("release.image, with release.payload: ocp, or okd by its tag"),
     "OPENSHIFT_VERSION": Mapped("release.version"),
     "OS_IMAGE_STREAM": Mapped("installer.install_config.osImageStream"),
     "PERSONAL_PULL_SECRET": Mapped("installer.pull_secret_file"),

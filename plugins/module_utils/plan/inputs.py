@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..keys import ensure_ssh_key
+from ..releases.distributions import DISTRIBUTIONS
 from . import certificates, files, manifests, secrets
 from .configs import agent_config, install_config, settings_manifest
 from .model import Plan
@@ -41,9 +42,7 @@ def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
     wanted: dict[str, Mapping[str, object] | str] = {
         _INSTALL_CONFIG: install_config(
             plan,
-            pull_secret=_named(installer["pull_secret_file"], "installer.pull_secret_file", files.pull_secret)
-            if installer["pull_secret_file"]
-            else {"auths": {}},
+            pull_secret=_pull_secret(plan),
             ssh_key=ssh_key,
             trust_bundle=trust_bundle,
             more_sources=_named(mirrors, "installer.mirrors_file", files.mirror_sources) if mirrors else (),
@@ -80,6 +79,15 @@ def _removed(run_dir: Path, wanted: Collection[str]) -> Iterator[Change]:
         if last.name not in wanted:
             yield from [Change(path, text, "", 0o600)] if _text(path) == text else []
             yield Change(last, text, "", 0o600)
+
+
+def _pull_secret(plan: Plan) -> Mapping[str, object]:
+    """Return the pull secret that the plan names, or else what its distribution puts in place of one."""
+    name = plan["installer"]["pull_secret_file"]
+    if name:
+        return _named(name, "installer.pull_secret_file", files.pull_secret)
+    distribution = DISTRIBUTIONS.get(plan["release"]["payload"])
+    return (distribution and distribution.pull_secret) or {"auths": {}}
 
 
 def _changes(run_dir: Path, name: str, text: str, consumed: bool) -> list[Change]:

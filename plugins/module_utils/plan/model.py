@@ -95,7 +95,7 @@ class Release(TypedDict):
     """What is installed."""
 
     payload: Annotated[str, OneOf(PAYLOADS)]
-    """`lab` for the simulated payload that agentlab builds, `ocp` for a real release."""
+    """`lab` for the simulated payload that agentlab builds, `ocp` or `okd` for a real release of that distribution."""
     version: Version | None
     """Version of the release; null: the one that the release image has."""
     profile: Annotated[str, OneOf(RELEASES)]
