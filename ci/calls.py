@@ -15,7 +15,7 @@ from typing import Any
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
 
-LIMIT = 300
+LIMIT = 600
 """Seconds that a verb may take."""
 PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 

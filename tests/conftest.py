@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ TOGETHER = {
     "benchmark": "machine",
 }
 HERE = Path(__file__).parent
+# Seconds since 1970 after which no test begins, 0: no limit.
+UNTIL = float(os.environ.get("AGENTLAB_TESTS_UNTIL", "0"))
 
 os.umask(0o022)  # as the entry points, below which most tests call; those that start a program as a user does take 077
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
@@ -52,6 +55,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             list(TOGETHER.values()).index(_share(item.path) or "sandboxes"),
         )
     )
+    if UNTIL:  # begin at another test every hour, so that each has its turn
+        first = int(UNTIL // 3600) % max(1, len(items))
+        items[:] = items[first:] + items[:first]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    if UNTIL and time.time() > UNTIL:
+        pytest.skip("its turn comes in another run: this one has no time left")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

@@ -26,7 +26,7 @@ options:
   payload:
     description: Without O(plan), what is installed on O(nodes), V(lab) for the lab payload. It determines how much is written to a disk.
     type: str
-    choices: [ocp, lab]
+    choices: [ocp, okd, lab]
     default: ocp
 """
 

@@ -21,6 +21,7 @@ from ..plan.files import FileError
 from ..release import mirror, mirror_set
 from ..release.mirror import Part, Target
 from ..release.registry import Registry
+from ..releases.distributions import of_version
 from ..sandbox.mirror import served
 from ..state import write_atomic
 from ..vocabulary import Exit
@@ -51,7 +52,11 @@ def main(argv: list[str]) -> int:
         "architectures and cosign signatures. What is there already is not copied, so a rerun resumes.",
         epilog="Profiles name the file that it writes: installer.mirrors_file.",
     )
-    parser.add_argument("release", metavar="RELEASE", help="pullspec of a release image, or a version such as 4.18.3")
+    parser.add_argument(
+        "release",
+        metavar="RELEASE",
+        help="pullspec of a release image, or a version such as 4.18.3 or 4.20.0-okd-scos.13",
+    )
     parser.add_argument(
         "--to",
         metavar="HOST[:PORT][/PATH]",
@@ -110,7 +115,7 @@ def _run(args: argparse.Namespace, work: Path) -> int:
         pullspec = mirror.release_pullspec(args.release, args.arch)
         say(f"{pullspec}: reading its images ...")
         parts = mirror.release_parts(registry, pullspec, args.arch)
-        release = parts[-1].source
+        release, payload = parts[-1].source, of_version(parts[-1].tag).payload
         for image in args.image:
             parts += mirror.image_parts(registry, image)
         wanted = mirror.missing(registry, there.target, parts)
@@ -133,7 +138,7 @@ def _run(args: argparse.Namespace, work: Path) -> int:
     say(
         rundir.dump(
             {
-                "release": {"payload": "ocp", "image": str(release)},
+                "release": {"payload": payload, "image": str(release)},
                 "installer": {"mirrors_file": str(args.output.absolute())},
             }
         ).rstrip()

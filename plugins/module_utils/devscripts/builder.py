@@ -190,7 +190,7 @@ class Builder:
     def real(self) -> bool:
         """Whether the configuration names a release.
 
-        Then the payload is `ocp`; without one the lab payload is installed.
+        Then the payload is that of its distribution; without one the lab payload is installed.
         """
         return bool(self.value("OPENSHIFT_RELEASE_IMAGE"))
 

@@ -26,6 +26,7 @@ def installer(b: Builder) -> None:
     else:
         b.text("NETWORK_TYPE", "installer.network_type")
     _ssh_key(b)
+    _manifests(b)
     _overlay(b)
     if b.boolean("AGENT_NMSTATE_DHCP") and b.raw.get("addressing") == "dhcp":
         nmstate_dhcp(b)
@@ -61,6 +62,11 @@ def _ssh_key(b: Builder) -> None:
             b.ignored["SSH_KEY_FILE"] = "SSH_PUB_KEY names the key"
     elif b.value("SSH_KEY_FILE"):
         b.put("installer.ssh_key_file", b.path("SSH_KEY_FILE"), "SSH_KEY_FILE")
+
+
+def _manifests(b: Builder) -> None:
+    if b.value("ASSETS_EXTRA_FOLDER"):
+        b.put("installer.manifests_dir", b.path("ASSETS_EXTRA_FOLDER"), "ASSETS_EXTRA_FOLDER")
 
 
 def _overlay(b: Builder) -> None:

@@ -11,6 +11,7 @@ from ..plan.options import Profile
 from ..plan.presets import DEFAULTS, MACHINE
 from ..plan.topologies import TOPOLOGIES, preset
 from ..releases import LATEST, RELEASES
+from ..releases.distributions import of_version
 from . import scenarios, variables
 from .configuration import Export, ExportError, Lost
 from .mapping import BOND, BONDED, STATE
@@ -40,7 +41,7 @@ class _Exporter:
     def __init__(self, given: Profile, cluster: str) -> None:
         self.profile, self.cluster = given, cluster
         self.given: dict[str, Any] = {**given}
-        self.real = given["release"]["payload"] == "ocp"
+        self.real = given["release"]["payload"] != "lab"
         self.row = TOPOLOGIES[given["topology"]]
         self.roles = [role for role in variables.ROLE_PREFIXES if self.given[role]["count"]]
         self.values: dict[str, str] = {}
@@ -186,6 +187,8 @@ class _Exporter:
         self.build()
         if self.real:
             self.put("OPENSHIFT_RELEASE_IMAGE", p["image"], "release.image")
+            if of_version(p["image"]).payload != p["payload"]:
+                self.lose("release.payload", "the tag of OPENSHIFT_RELEASE_IMAGE does not have a version of OKD")
             if p["version"]:
                 self.put("OPENSHIFT_VERSION", p["version"], "release.version")
             if p["payload_overrides"]:
@@ -339,6 +342,9 @@ class _Exporter:
             self.lose("installer.ntp_sources", "dev-scripts has no empty list of time servers")
         self.only_default("installer.image_digest_sources")
         self.only_default("installer.mirrors_file")
+        self.only_default("installer.manifests")
+        if p["manifests_dir"] is not None:
+            self.put("ASSETS_EXTRA_FOLDER", p["manifests_dir"], "installer.manifests_dir")
         if p["hosts_in"] == "install-config":
             self.put("AGENT_BM_HOSTS_IN_INSTALL_CONFIG", "true", "installer.hosts_in")
         for name in p["agent_config"]:

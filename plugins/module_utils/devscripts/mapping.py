@@ -9,6 +9,7 @@ from typing import get_args
 
 from ..addresses import family
 from ..plan.fields import BondMode
+from ..releases.distributions import of_version
 from ..vocabulary import COMPONENTS
 from . import variables
 from .builder import Builder
@@ -42,21 +43,26 @@ def cluster(b: Builder) -> None:
 def release(b: Builder) -> None:
     """Map the release, and whether nodes may reach its registry.
 
-    OPENSHIFT_RELEASE_IMAGE decides: with it the payload is `ocp`, without it the lab payload. Images of single
-    components (`*_LOCAL_IMAGE`) become replacements of lab components.
+    OPENSHIFT_RELEASE_IMAGE decides: with it the payload is `ocp`, or `okd` if its tag has a version of OKD; without it the
+    lab payload. Images of single components (`*_LOCAL_IMAGE`) become replacements of lab components.
     """
     if not b.real:
         for name in ("OPENSHIFT_VERSION", "PERSONAL_PULL_SECRET", "PULL_SECRET_FILE"):
             if b.value(name):
                 b.ignored[name] = "without OPENSHIFT_RELEASE_IMAGE the lab payload is installed"
     else:
-        b.put("release.payload", "ocp", "OPENSHIFT_RELEASE_IMAGE")
-        b.put("release.image", b.value("OPENSHIFT_RELEASE_IMAGE"), "OPENSHIFT_RELEASE_IMAGE")
-        b.text("OPENSHIFT_VERSION", "release.version")
+        image = b.value("OPENSHIFT_RELEASE_IMAGE")
+        distribution = of_version(image)
+        b.put("release.payload", distribution.payload, "OPENSHIFT_RELEASE_IMAGE")
+        b.put("release.image", image, "OPENSHIFT_RELEASE_IMAGE")
+        if of_version(b.value("OPENSHIFT_VERSION")) is distribution:
+            b.text("OPENSHIFT_VERSION", "release.version")
+        elif b.value("OPENSHIFT_VERSION"):
+            b.ignored["OPENSHIFT_VERSION"] = f"it is not a version of {distribution.title}; the image has one"
         secret = next((name for name in ("PERSONAL_PULL_SECRET", "PULL_SECRET_FILE") if b.value(name)), None)
         if secret:
             b.put("installer.pull_secret_file", b.path(secret), secret)
-        else:
+        elif distribution.pull_secret is None:
             base = b.path("WORKING_DIR") or variables.MAPPED["WORKING_DIR"].default
             b.put("installer.pull_secret_file", f"{base.rstrip('/')}/pull_secret.json")
     isolated = b.boolean("AGENT_ISOLATED_NETWORK")

@@ -107,7 +107,7 @@ def _machines(b: Builder, row: Topology) -> None:
                     b.ignored[name] = f"there are no {role}s"
             elif number is not None:
                 b.put(f"{role}.{field}", number, name)
-            elif b.real and getattr(presets[role], field) != getattr(row.group(role).ocp, field):
+            elif b.real and getattr(presets[role], field) != getattr(row.group(role).real, field):
                 b.put(f"{role}.{field}", getattr(presets[role], field))
         _names(b, role, f"{prefix}_HOSTNAME_FORMAT")
     b.everywhere("root_device", b.value("AGENT_ROOT_DEVICE_HINTS") or None, "AGENT_ROOT_DEVICE_HINTS")

@@ -23,10 +23,10 @@ def sizes(row: Topology | None) -> Sizes:
     """
     if row is None:
         return PLAIN
-    worker = row.worker.ocp if row.worker.number else _OPTIONAL_WORKER if optional_workers(row) else PLAIN["worker"]
+    worker = row.worker.real if row.worker.number else _OPTIONAL_WORKER if optional_workers(row) else PLAIN["worker"]
     return {
-        "master": row.master.ocp,
-        "arbiter": row.arbiter.ocp if row.arbiter.number else PLAIN["arbiter"],
+        "master": row.master.real,
+        "arbiter": row.arbiter.real if row.arbiter.number else PLAIN["arbiter"],
         "worker": worker,
     }
 

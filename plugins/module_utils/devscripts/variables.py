@@ -73,6 +73,7 @@ MAPPED: dict[str, Mapped] = {
     "ARBITER_HOSTNAME_FORMAT": Mapped("arbiter.name_format", default="arbiter-%d"),
     "ARBITER_MEMORY": Mapped("arbiter.memory_mib", "integer", "8192"),
     "ARBITER_VCPU": Mapped("arbiter.vcpus", "integer", "4"),
+    "ASSETS_EXTRA_FOLDER": Mapped("installer.manifests_dir"),
     "BAREMETAL_API_VIP": Mapped("vips.api", "list"),
     "BAREMETAL_INGRESS_VIP": Mapped("vips.ingress", "list"),
     "BAREMETAL_NETWORK_NAME": Mapped("network.bridge"),
@@ -119,7 +120,7 @@ MAPPED: dict[str, Mapped] = {
     "NUM_MASTERS": Mapped("topology, master.count", "integer", "3"),
     "NUM_WORKERS": Mapped("topology, worker.count", "integer", "2"),
     "OPENSHIFT_INSTALL_PATH": Mapped("release.installer.git, with KNI_INSTALL_FROM_GIT"),
-    "OPENSHIFT_RELEASE_IMAGE": Mapped("release.image, with release.payload: ocp"),
+    "OPENSHIFT_RELEASE_IMAGE": Mapped("release.image, with release.payload: ocp, or okd by its tag"),
     "OPENSHIFT_VERSION": Mapped("release.version"),
     "OS_IMAGE_STREAM": Mapped("installer.install_config.osImageStream"),
     "PERSONAL_PULL_SECRET": Mapped("installer.pull_secret_file"),
@@ -172,9 +173,6 @@ REFUSED: dict[str, Refused] = {
     ),
     "APPLIANCE_IMAGE": Refused(_APPLIANCE, default="quay.io/edge-infrastructure/openshift-appliance:latest"),
     "ARM_NODES_FILE": Refused(_ARM),
-    "ASSETS_EXTRA_FOLDER": Refused(
-        "a profile has no extra manifests; put them into openshift/ of the run directory after `agentlab configure`"
-    ),
     "BGP_VIP_MANAGEMENT": Refused(_BGP, "non-empty"),
     "BGP_VIP_PEER_ADDRESS": Refused(_BGP),
     "BOND_PRIMARY_INTERFACE": Refused(

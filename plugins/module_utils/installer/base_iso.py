@@ -82,7 +82,10 @@ def _from_release(build: Build, arch: str) -> dict[str, str]:
         raise RegistryError(f"the base ISO comes from the release payload: {facts['error']}")
     pullspec, name = facts["os_images"], f"{build.os_stream}-{arch}.iso"
     if not pullspec:
-        raise RegistryError(f"the release has no component {Component.MACHINE_OS_IMAGES}")
+        raise RegistryError(
+            f"the release has no component {Component.MACHINE_OS_IMAGES}: name a live ISO in "
+            "OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE"
+        )
     folder = build.os_images_cache
     path, checksum, stream = folder / name, folder / f"{name}.sha256", folder / f"{build.os_stream}-stream.json"
     if path.exists() and checksum.exists():

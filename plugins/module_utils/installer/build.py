@@ -15,6 +15,7 @@ from ..redact import redact
 from ..release.payload import Release, extract_file
 from ..release.registry import Registry, RegistryError
 from ..releases import ReleaseProfile, UnknownRelease, by_name, by_version
+from ..releases.distributions import of_version
 from ..state import write_atomic
 from ..vocabulary import Component
 from . import credentials, mirrors
@@ -27,8 +28,6 @@ from .store import Store
 if TYPE_CHECKING:
     from .joiner.cluster import ClusterInfo, Member
 
-# How the files in that image begin, by the OS image stream.
-_STREAMS = {"rhel-9": "coreos", "rhel-10": "coreos10"}
 GO_ARCH = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64le", "s390x": "s390x"}
 
 
@@ -310,7 +309,8 @@ class Build:
         beginning of the ISO's name in the payload's OS image.
         """
         aci = (self._maybe("AgentClusterInstall Config") or {}).get("Config")
-        return _STREAMS.get(overrides_of(aci).get("osImageStream") or default_stream(self.version), "coreos")
+        asked = overrides_of(aci).get("osImageStream") or default_stream(self.version)
+        return of_version(self.version).os_streams.get(asked, "coreos")
 
     @property
     def os_images_cache(self) -> Path:

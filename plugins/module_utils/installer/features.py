@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..releases import ReleaseProfile
+from ..releases.distributions import Distribution
 from .errors import FieldErrors
 from .install_config import platform_name
 from .models import InstallConfig
@@ -72,18 +73,19 @@ def _protected_fields(config: InstallConfig, profile: ReleaseProfile) -> Iterato
         yield "ClusterAPIComputeInstall", "compute.management"
 
 
-def validate(config: InstallConfig, profile: ReleaseProfile, errors: FieldErrors) -> None:
+def validate(config: InstallConfig, profile: ReleaseProfile, distribution: Distribution, errors: FieldErrors) -> None:
     """Check feature set and gates, fields that a gate protects, capabilities, CPU partitioning and OS image stream.
 
     config: an install-config with defaults. Problems are added to `errors` with the texts of the installer.
     """
     chosen = config.get("featureSet", "")
-    if chosen == "OKD":
+    known = sorted({*SETS, *(distribution.feature_sets if profile.distribution_feature_sets else ())})
+    if chosen == "OKD" and chosen not in distribution.feature_sets:
         errors.forbidden("featureSet", "OKD featureset is not supported on OpenShift clusters")
     elif chosen and not profile.feature_sets:
         errors.append(f'FeatureSet: Unsupported value: "{chosen}": supported values: ""')
-    elif chosen and chosen not in SETS:
-        errors.unsupported("featureSet", chosen, SETS)
+    elif chosen and chosen not in known:
+        errors.unsupported("featureSet", chosen, known)
     gates = config.get("featureGates") or []
     if gates and chosen != "CustomNoUpgrade":
         errors.forbidden("featureGates", "featureGates can only be used with the CustomNoUpgrade feature set")
@@ -102,11 +104,12 @@ def validate(config: InstallConfig, profile: ReleaseProfile, errors: FieldErrors
     if partitioning and partitioning not in ("None", "AllNodes"):
         errors.unsupported("cpuPartitioningMode", partitioning, ("AllNodes", "None"))
     stream = config.get("osImageStream", "")
-    if profile.os_image_stream:
-        if stream and stream not in ("rhel-9", "rhel-10"):
-            errors.unsupported("osImageStream", stream, ("rhel-9", "rhel-10"))
-    elif stream:
+    if stream and not profile.os_image_stream:
         errors.forbidden("osImageStream", f"is not known to release {profile.name}")
+    elif stream and not distribution.os_streams:
+        errors.forbidden("osImageStream", f"{distribution.title} has a single stream of its operating system")
+    elif stream and stream not in distribution.os_streams:
+        errors.unsupported("osImageStream", stream, tuple(distribution.os_streams))
 
 
 def capability_names(config: InstallConfig, errors: FieldErrors) -> None:

@@ -254,6 +254,11 @@ _PUBLISHED = (
         "https://rhcos.mirror.openshift.com/art/storage/prod/streams/rhel-{0}/builds/{0}.{1}/{arch}/"
         "rhcos-{0}.{1}-live-rootfs.{arch}.img",
     ),
+    (
+        r"scos-(\d+)\.0\.(\d{8}-\d)",
+        "https://rhcos.mirror.openshift.com/art/storage/prod/streams/c{0}s/builds/{0}.0.{1}/{arch}/"
+        "scos-{0}.0.{1}-live-rootfs.{arch}.img",
+    ),
 )
 
 

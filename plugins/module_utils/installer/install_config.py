@@ -8,6 +8,7 @@ import threading
 
 from ..log import Log
 from ..releases import ReleaseProfile
+from ..releases.distributions import of_version
 from ..vocabulary import ClusterNames
 from . import check
 from .conversion import upconvert
@@ -74,8 +75,8 @@ def set_defaults(config: InstallConfig, profile: ReleaseProfile, version: str) -
         pool.setdefault("architecture", "amd64")
     config.setdefault("publish", "External")
     config.setdefault("additionalTrustBundlePolicy", "Proxyonly")
-    if profile.os_image_stream:
-        config.setdefault("osImageStream", default_stream(version))
+    if profile.os_image_stream and (stream := default_stream(version)):
+        config.setdefault("osImageStream", stream)
     platform = config.setdefault("platform", {})
     if platform.get("baremetal") is not None:
         _baremetal_defaults(config, platform["baremetal"])
@@ -92,10 +93,12 @@ def set_defaults(config: InstallConfig, profile: ReleaseProfile, version: str) -
 
 
 def default_stream(version: str) -> str:
-    """The OS image stream that a release installs when none is asked for.
+    """The OS image stream that a release installs when none is asked for; "" of a distribution with one stream.
 
     version: as `4.21.3`; from 5 on it is rhel-10.
     """
+    if not of_version(version).os_streams:
+        return ""
     major = version.lstrip("v").partition(".")[0]
     return "rhel-10" if major.isdigit() and int(major) >= 5 else "rhel-9"
 

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable
 from typing import Any
 
+from ..releases.distributions import PUBLIC_REGISTRY
 from .errors import InstallerError, quote
 from .models import ImageSource, Mirrored, Section
 
@@ -122,4 +123,4 @@ def public_registries(registries: Iterable[ImageSource]) -> str:
 
     A host has its port with it, and stands once.
     """
-    return ",".join(dict.fromkeys(entry["source"].partition("/")[0] for entry in registries)) or "quay.io"
+    return ",".join(dict.fromkeys(entry["source"].partition("/")[0] for entry in registries)) or PUBLIC_REGISTRY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..releases.distributions import of_version
 from . import features
 from .errors import FieldErrors
 from .install_config import replicas
@@ -43,7 +44,7 @@ def validate(config: InstallConfig, build: Build) -> None:
     check_credentials_mode(config, errors)
     features.capability_names(config, errors)
     check_publish(config, errors)
-    features.validate(config, profile, errors)
+    features.validate(config, profile, of_version(build.version), errors)
     agent = FieldErrors() if profile.lower_config_paths else FieldErrors(path=go_path)
     check_agent_platform(config, profile, agent)
     check_agent_section(config, agent)

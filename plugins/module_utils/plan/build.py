@@ -288,6 +288,10 @@ def _installer(profile: Profile, networks: list[Network], services: Services) ->
         made["hosts_in"] = given["hosts_in"]
     if given["mirrors_file"]:
         made["mirrors_file"] = given["mirrors_file"]
+    if given["manifests"]:
+        made["manifests"] = deepcopy(given["manifests"])
+    if given["manifests_dir"]:
+        made["manifests_dir"] = given["manifests_dir"]
     return made
 
 

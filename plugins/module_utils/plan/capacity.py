@@ -52,7 +52,7 @@ class Needs(NamedTuple):
 def needs(nodes: Sequence[Mapping[str, Any]], payload: str) -> Needs:
     """Return what `nodes` take; each has `memory_mib` and `vcpus`.
 
-    payload: installed on them, `lab` or `ocp`. Memory includes what QEMU itself takes. Disks are sparse, so only what an
+    payload: installed on them, one of `PAYLOADS`. Memory includes what QEMU itself takes. Disks are sparse, so only what an
     installation writes to them counts, and the payload.
     """
     capacity = CAPACITY[payload]

@@ -11,15 +11,24 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from ..releases import LATEST, RELEASES, ReleaseProfile
-from ..vocabulary import WITH_VIPS
-from . import access_checks, day2_checks, link_checks, links, machine_checks, network_checks, segment_checks, tests
-from .build import PROXY_PORT, day2_names, node_names, platform_of
+from . import (
+    access_checks,
+    day2_checks,
+    link_checks,
+    links,
+    machine_checks,
+    manifests,
+    network_checks,
+    release_checks,
+    segment_checks,
+    tests,
+)
+from .build import PROXY_PORT, day2_names, node_names
 from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
 from .names import mac_address
 from .options import Profile
-from .presets import DEFAULTS, ROLES
+from .presets import ROLES
 from .problems import Finding, Path, duplicates
 from .topologies import TOPOLOGIES
 
@@ -120,81 +129,6 @@ def _check_counts(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield ("arbiter", "count"), arbiters, f"an arbiter requires 2 masters, not {masters}: must be 0"
     if masters == 1 and workers:
         yield ("worker", "count"), workers, "a single node has no workers: must be 0, or 3 masters"
-
-
-def _check_platform(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """What openshift-install would refuse, in its words where it has some."""
-    platform, release = platform_of(profile), RELEASES[profile["release"]["profile"] or LATEST.name]
-    if profile["master"]["count"] == 1:
-        if platform in WITH_VIPS:
-            yield ("platform",), platform, "Only platform none and external supports 1 ControlPlane and 0 Compute nodes"
-        network_type = profile["installer"]["network_type"]
-        if network_type != "OVNKubernetes":
-            remedy = "Only OVNKubernetes network type is allowed for Single Node OpenShift (SNO) cluster"
-            yield ("installer", "network_type"), network_type, remedy
-    if platform == "nutanix":
-        if not release.nutanix:
-            yield ("platform",), platform, f"is not one of the agent-based installer of {release.name}"
-        laid = profile["installer"]["install_config"].get("platform") or {}
-        if not (isinstance(laid, Mapping) and laid.get("nutanix")):
-            remedy = "platform.nutanix.prismCentral.endpoint.address: must specify the Prism Central endpoint address"
-            yield ("installer", "install_config"), None, remedy
-    yield from _check_external(profile, platform, release)
-    if profile["installer"]["hosts_in"] == "install-config":
-        path: Path = ("installer", "hosts_in")
-        if platform != "baremetal":
-            yield path, "install-config", f"requires `platform: baremetal`, the only one with hosts, not {platform}"
-        elif not release.install_config_hosts:
-            yield path, "install-config", f"are ignored by the agent-based installer of {release.name}"
-
-
-def _check_external(profile: Profile, platform: str, release: ReleaseProfile) -> Iterator[Finding]:
-    name, manager = profile["external"]["platform_name"], profile["external"]["cloud_controller_manager"]
-    if platform != "external":
-        for field, value in profile["external"].items():
-            if value != DEFAULTS["external"][field]:
-                yield ("external", field), value, f"requires `platform: external`, not {platform}"
-        return
-    if name == "oci" and manager == "None":
-        yield (
-            ("external", "cloud_controller_manager"),
-            manager,
-            "When using external oci platform, platform.external.cloudControllerManager must be set to External",
-        )
-    if links.boot_mode(profile) == "cdrom":
-        remedy = "loads nothing from the network, and the image of platform external is a minimal one: choose redfish"
-        yield ("boot", "mode"), "cdrom", remedy
-    if release.external_platforms and name not in release.external_platforms:
-        supported = ", ".join(f'"{one}"' for one in release.external_platforms)
-        yield ("external", "platform_name"), name, f"Unsupported value: supported values: {supported}"
-
-
-def _check_release(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    release = profile["release"]
-    if release["payload"] == "ocp":
-        if not release["image"]:
-            yield ("release", "image"), None, "a real payload requires the pullspec of its release image"
-        if not profile["installer"]["pull_secret_file"]:
-            yield (
-                ("installer", "pull_secret_file"),
-                None,
-                "a real payload requires a file with the pull secret of its registries",
-            )
-    elif release["image"]:
-        yield ("release", "image"), release["image"], "a release image requires `payload: ocp`"
-    build = release["installer"]
-    if build["git"] and build["binary"]:
-        yield (
-            ("release", "installer", "git"),
-            build["git"],
-            "requires that release.installer.binary is null: which of the two?",
-        )
-    if build["ref"] != DEFAULTS["release"]["installer"]["ref"] and not build["git"]:
-        yield (
-            ("release", "installer", "ref"),
-            build["ref"],
-            "requires release.installer.git, the repository that has it",
-        )
 
 
 def _check_hypervisor(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -340,8 +274,8 @@ def _check_tests(profile: Profile, _cluster: str) -> Iterator[Finding]:
 _CHECKS = (
     _check_cluster,
     _check_counts,
-    _check_platform,
-    _check_release,
+    release_checks.check_platform,
+    release_checks.check_release,
     _check_hypervisor,
     _check_nodes,
     day2_checks.check_day2,
@@ -361,6 +295,7 @@ _CHECKS = (
     network_checks.check_addresses,
     _check_ports,
     _check_faults,
+    manifests.check,
     _check_snapshots,
     _check_tests,
 )

@@ -14,6 +14,7 @@ from ..release.mirror_set import MirrorSource
 from ..vocabulary import WITH_VIPS
 from . import disks, faults, phases
 from .machines import Node
+from .manifests import SETTINGS
 from .model import Plan
 from .options import DigestSource
 from .profile import merge
@@ -121,7 +122,7 @@ def settings_manifest(plan: Plan) -> dict[str, Any] | None:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": "agentlab-settings", "namespace": "openshift-config"},
+        "metadata": {"name": SETTINGS, "namespace": "openshift-config"},
         "data": dict(plan["settings"]),
     }
 

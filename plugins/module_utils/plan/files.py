@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
-from ..documents import DocumentError, load_json
+from ..documents import DocumentError, load_json, load_yaml_all
 from ..release import mirror_set
 from ..release.mirror_set import MirrorSource
 from ..vocabulary import COMPONENTS
-from . import openshift_install, overrides
+from . import manifests, openshift_install, overrides
 from .model import Plan
 from .options import Profile
 from .problems import Finding
@@ -103,10 +103,42 @@ def mirror_sources(name: str) -> list[MirrorSource]:
         raise FileError(str(error)) from None
 
 
+def manifests_of(name: str) -> dict[str, str]:
+    """Return the manifests of a folder, text by name of the file. Raises `FileError`.
+
+    `name` is a path, `~` included. As the installer does, it passes over subfolders and all but `*.yaml` and `*.yml`.
+    Each must be YAML, of objects that have `apiVersion`, `kind` and `metadata.name`.
+    """
+    try:
+        found = sorted(path for path in Path(name).expanduser().iterdir() if path.suffix in (".yaml", ".yml"))
+    except OSError as error:
+        raise FileError(f"cannot be read: {error.strerror}") from error
+    texts = {path.name: _manifest(path) for path in found if not path.is_dir()}
+    if not texts:
+        raise FileError("has no file *.yaml or *.yml")
+    return texts
+
+
+def _manifest(path: Path) -> str:
+    if path.stem in manifests.TAKEN:
+        raise FileError(f"has {path.name}, which is the name of another input file; rename it")
+    try:
+        text = read(str(path))
+        documents = load_yaml_all(text, name=path.name)
+    except FileError as error:
+        raise FileError(f"has {path.name}, which {error}") from error
+    except DocumentError as error:
+        raise FileError(f"has {path.name}, which is not YAML: line {error.line}: {error.problem}") from None
+    for number, document in enumerate(documents, 1):
+        if field := manifests.lacking(document):
+            raise FileError(f"has {path.name}, whose object {number} has no {field}")
+    return text
+
+
 def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
     """Yield problems of the files in a complete profile or a plan.
 
-    These are the SSH keys, the pull secret, the mirrors, the replacements of lab components and the build of openshift-install. The
+    These are the SSH keys, the pull secret, the mirrors, the extra manifests, the replacements of lab components and the build of openshift-install. The
     check reads files of this host, so it runs only where `files` is asked for.
     """
     installer = profile["installer"]
@@ -114,6 +146,7 @@ def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
         ("ssh_key_file", installer["ssh_key_file"], ssh_keys),
         ("pull_secret_file", installer["pull_secret_file"], pull_secret),
         ("mirrors_file", installer.get("mirrors_file"), mirror_sources),
+        ("manifests_dir", installer.get("manifests_dir"), manifests_of),
     )
     for key, name, reader in named:
         if name:

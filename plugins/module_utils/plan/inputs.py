@@ -1,24 +1,25 @@
 """The installer's input in the run directory.
 
 The installer removes its input after use ("consumes" it). Therefore the last written files are kept in `inputs/`: as long as
-the plan does not change, a consumed file is not written again, and files that users changed are kept.
+the plan does not change, a consumed file is not written again, and files that users changed are kept. A manifest that the profile no
+longer has is removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from ..keys import ensure_ssh_key
-from . import certificates, files, secrets
+from ..releases.distributions import DISTRIBUTIONS
+from . import certificates, files, manifests, secrets
 from .configs import agent_config, install_config, settings_manifest
 from .model import Plan
 from .rundir import Change, RunError, dump
 
 LAST = "inputs"
 _INSTALL_CONFIG, _AGENT_CONFIG = "install-config.yaml", "agent-config.yaml"
-_SETTINGS = "openshift/agentlab-settings.yaml"
 # The installer's state file, which remains after it has consumed its input.
 _CONSUMERS = ("cluster-manifests", ".openshift_install_state.json")
 _LATER = "(created by the run)"
@@ -37,22 +38,56 @@ def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
     installer = plan["installer"]
     if installer["ssh_key_file"]:
         ssh_key += "\n" + _named(installer["ssh_key_file"], "installer.ssh_key_file", files.ssh_keys)
-    settings, mirrors = settings_manifest(plan), installer.get("mirrors_file")
-    wanted = {
+    mirrors = installer.get("mirrors_file")
+    wanted: dict[str, Mapping[str, object] | str] = {
         _INSTALL_CONFIG: install_config(
             plan,
-            pull_secret=_named(installer["pull_secret_file"], "installer.pull_secret_file", files.pull_secret)
-            if installer["pull_secret_file"]
-            else {"auths": {}},
+            pull_secret=_pull_secret(plan),
             ssh_key=ssh_key,
             trust_bundle=trust_bundle,
             more_sources=_named(mirrors, "installer.mirrors_file", files.mirror_sources) if mirrors else (),
         ),
         _AGENT_CONFIG: agent_config(plan),
-        **({_SETTINGS: settings} if settings else {}),
+        **{f"{manifests.FOLDER}/{name}": manifest for name, manifest in _manifests(plan).items()},
     }
     consumed = any((run_dir / name).exists() for name in _CONSUMERS)
-    return [change for name, data in wanted.items() for change in _changes(run_dir, name, dump(data), consumed)]
+    return [
+        *(
+            change
+            for name, data in wanted.items()
+            for change in _changes(run_dir, name, data if isinstance(data, str) else dump(data), consumed)
+        ),
+        *_removed(run_dir, {Path(name).name for name in wanted}),
+    ]
+
+
+def _manifests(plan: Plan) -> dict[str, Mapping[str, object] | str]:
+    """Name of the file -> object, or text: the lab's settings, those of the profile's folder, and those that it has itself."""
+    installer, settings = plan["installer"], settings_manifest(plan)
+    folder = installer.get("manifests_dir")
+    own = {f"{name}.yaml": manifest for name, manifest in (installer.get("manifests") or {}).items()}
+    given = _named(folder, "installer.manifests_dir", files.manifests_of) if folder else {}
+    for name in own.keys() & given.keys():
+        raise RunError(f"installer.manifests_dir is {folder!r}: has {name}, as installer.manifests has; remove one")
+    return {**({f"{manifests.SETTINGS}.yaml": settings} if settings else {}), **given, **own}
+
+
+def _removed(run_dir: Path, wanted: Collection[str]) -> Iterator[Change]:
+    """Yield the manifests that the profile no longer has: they are removed, unless users changed them."""
+    for last in sorted((run_dir / LAST).glob("*.y*ml")):
+        path, text = run_dir / manifests.FOLDER / last.name, _text(last)
+        if last.name not in wanted:
+            yield from [Change(path, text, "", 0o600)] if _text(path) == text else []
+            yield Change(last, text, "", 0o600)
+
+
+def _pull_secret(plan: Plan) -> Mapping[str, object]:
+    """Return the pull secret that the plan names, or else what its distribution puts in place of one."""
+    name = plan["installer"]["pull_secret_file"]
+    if name:
+        return _named(name, "installer.pull_secret_file", files.pull_secret)
+    distribution = DISTRIBUTIONS.get(plan["release"]["payload"])
+    return (distribution and distribution.pull_secret) or {"auths": {}}
 
 
 def _changes(run_dir: Path, name: str, text: str, consumed: bool) -> list[Change]:

@@ -95,7 +95,7 @@ class Release(TypedDict):
     """What is installed."""
 
     payload: Annotated[str, OneOf(PAYLOADS)]
-    """`lab` for the simulated payload that agentlab builds, `ocp` for a real release."""
+    """`lab` for the simulated payload that agentlab builds, `ocp` or `okd` for a real release of that distribution."""
     version: Version | None
     """Version of the release; null: the one that the release image has."""
     profile: Annotated[str, OneOf(RELEASES)]
@@ -367,6 +367,10 @@ class Installer(_Installer, total=False):
     """The file that describes the machines; null, or not given: agent-config.yaml."""
     mirrors_file: File | None
     """File with more mirrors, of oc-mirror v2 or `agentlab mirror`; null, or not given: there is none."""
+    manifests: dict[Name, dict[str, Any]]
+    """Extra manifests, by name; each is written to `openshift/NAME.yaml`."""
+    manifests_dir: File | None
+    """Folder with more of them; null, or not given: there is none."""
 
 
 class Plan(TypedDict):

@@ -24,6 +24,7 @@ from .fields import (
     Label,
     Login,
     Moment,
+    Name,
     OneOf,
     Password,
     Platform,
@@ -60,13 +61,13 @@ class ReleaseOptions(TypedDict, total=False):
     """What is installed."""
 
     payload: Annotated[str, OneOf(PAYLOADS)]
-    """`lab` for the simulated payload that agentlab builds, `ocp` for a real release."""
+    """`lab` for the simulated payload that agentlab builds; `ocp` for a real release of OpenShift, `okd` for one of OKD."""
     version: Version | None
     """Version of the release. Null: that of the lab payload, or the one that the release image has."""
     profile: Annotated[str, OneOf(RELEASES)] | None
     """The release whose installer is followed. Null: that of `version`, or the newest."""
     image: Repository | None
-    """Pullspec of the release image of a real payload."""
+    """Pullspec of the release image of a real payload. Null: the public image of `version`."""
     payload_overrides: dict[str, str]
     """Replacements of components of the lab payload: a directory with the component's programs or files, an OCI layout,
     `containers-storage:IMAGE`, or a pullspec with a digest. With another agent or service, intervals are upstream's."""
@@ -312,7 +313,7 @@ class InstallerOptions(TypedDict, total=False):
     ssh_key_file: File | None
     """File with public keys that may log in to the nodes, in addition to the key of the run."""
     pull_secret_file: File | None
-    """File with the pull secret of a real payload's registries."""
+    """File with the pull secret of a real payload's registries. OKD's public images need none."""
     network_type: Literal["OVNKubernetes", "Calico", "Cilium", "Contrail"]
     """The network plugin."""
     cluster_network: ClusterNetworksOptions
@@ -323,6 +324,10 @@ class InstallerOptions(TypedDict, total=False):
     """Mirrors of the release. Null: those of the lab payload."""
     mirrors_file: File | None
     """File with more mirrors: `idms-oc-mirror.yaml` of oc-mirror v2, or what `agentlab mirror` wrote."""
+    manifests: dict[Name, dict[str, Any]]
+    """Extra manifests, by name: `configure` writes each object to `openshift/NAME.yaml`, and MachineConfigs change the nodes."""
+    manifests_dir: File | None
+    """Folder with more of them, `*.yaml` and `*.yml`."""
     fips: bool
     """Whether the cluster is installed in FIPS mode."""
     install_config: dict[str, Any]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..releases.distributions import DISTRIBUTIONS
 from .fields import ClusterRole, Family
 from .names import STATE_DIR
 
@@ -93,6 +94,8 @@ DEFAULTS: dict[str, Any] = {
         "ntp_sources": None,
         "image_digest_sources": None,
         "mirrors_file": None,
+        "manifests": {},
+        "manifests_dir": None,
         "fips": False,
         "install_config": {},
         "agent_config": {},
@@ -117,14 +120,17 @@ MACHINE: dict[str, Any] = {
 }
 
 # What a machine of day 2 has at least with a payload: it runs an assisted service of its own before it is a worker.
-DAY2: dict[str, dict[str, int]] = {"lab": {"vcpus": 2, "memory_mib": 3072}, "ocp": {"vcpus": 4, "memory_mib": 16384}}
+DAY2: dict[str, dict[str, int]] = {
+    "lab": {"vcpus": 2, "memory_mib": 3072},
+    **{name: {"vcpus": 4, "memory_mib": 16384} for name in DISTRIBUTIONS},
+}
 
 # dev-scripts' AGENT_E2E_TEST_SCENARIO=<TOPOLOGY>_IP<STACK>[_DHCP]
 SCENARIO_STACKS = {"ipv4": "ipv4", "ipv6": "ipv6", "ipv4v6": "dualstack", "ipv6v4": "v6v4"}
 
 # Resources of nodes beyond their memory: QEMU's overhead in MiB, GiB that an installation writes per node and once.
 CAPACITY: dict[str, dict[str, int]] = {
-    "ocp": {"vm_overhead_mib": 300, "node_gib": 40, "shared_gib": 20},
+    **{name: {"vm_overhead_mib": 300, "node_gib": 40, "shared_gib": 20} for name in DISTRIBUTIONS},
     "lab": {"vm_overhead_mib": 150, "node_gib": 3, "shared_gib": 3},
 }
 

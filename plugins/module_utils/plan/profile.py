@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from ..documents import PROFILE, DocumentError, Positions, read_file, read_yaml
 from ..releases import LATEST, RELEASES
+from ..releases.distributions import DISTRIBUTIONS
 from ..vocabulary import LAB_VERSION
 from . import overrides, presets
 from .faults import FAILS
@@ -221,6 +222,8 @@ def complete(raw: Mapping[str, Any]) -> Profile:
     profile = merge(profile, raw)
     profile["settings"] = {name: str(value) for name, value in profile["settings"].items()}
     release = profile["release"]
+    if release["image"] is None and release["version"] and payload in DISTRIBUTIONS:
+        release["image"] = DISTRIBUTIONS[payload].image(release["version"], profile["arch"])
     release["payload_overrides"] = {
         name: overrides.absolute(source) for name, source in release["payload_overrides"].items()
     }

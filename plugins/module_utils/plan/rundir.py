@@ -33,7 +33,7 @@ _MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644, secrets.FILE: 0o600}
 
 
 class Change(NamedTuple):
-    """One file that is not as it should be: its text before (empty when it is new) and after.
+    """One file that is not as it should be: its text before (empty when it is new) and after (empty: it is removed).
 
     `mode` is the mode that the file is to have. Texts are whole files, secrets included: show `diff`, not these.
     """
@@ -131,7 +131,10 @@ def write(changes: list[Change]) -> None:
     Each file is replaced atomically, with the mode that it is to have. Changes come from `prepare`.
     """
     for change in changes:
-        state.write_atomic(change.path, change.after, change.mode)
+        if change.after:
+            state.write_atomic(change.path, change.after, change.mode)
+        else:
+            change.path.unlink(missing_ok=True)
 
 
 def load_plan(run_dir: Path) -> Plan:

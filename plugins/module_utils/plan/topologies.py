@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-PAYLOADS = ("ocp", "lab")
+from ..releases.distributions import DISTRIBUTIONS
+
+PAYLOADS = (*DISTRIBUTIONS, "lab")
+"""What can be installed: releases of each distribution, and the lab payload."""
 
 
 class Size(NamedTuple):
@@ -24,12 +27,12 @@ class Size(NamedTuple):
 class Group(NamedTuple):
     """The machines of one role: how many by default, and their size with each payload.
 
-    least, most: how many a profile may ask for. The sizes under `ocp` are those of dev-scripts (`common.sh`), so that
+    least, most: how many a profile may ask for. The sizes under `real` are those of dev-scripts (`common.sh`), so that
     results compare; with those under `lab`, which are for the lab payload, HA fits into 16 GiB.
     """
 
     number: int
-    ocp: Size
+    real: Size
     lab: Size
     least: int = 0
     most: int = 100
@@ -60,8 +63,8 @@ class Topology(NamedTuple):
         return groups[role]
 
 
-def _masters(count: int, ocp: Size, lab: Size, *, least: int = 1, most: int = 5) -> Group:
-    return Group(count, ocp, lab, least, most)
+def _masters(count: int, real: Size, lab: Size, *, least: int = 1, most: int = 5) -> Group:
+    return Group(count, real, lab, least, most)
 
 
 TOPOLOGIES: dict[str, Topology] = {
@@ -107,13 +110,13 @@ TOPOLOGIES: dict[str, Topology] = {
 def preset(name: str, payload: str) -> dict[str, dict[str, int]]:
     """Return what a profile starts from for a topology: count and size of each role.
 
-    By role: `count`, `vcpus`, `memory_mib` and `disk_gib`. `payload` is `lab` or `ocp`, whose sizes differ. An unknown
-    topology is a KeyError.
+    By role: `count`, `vcpus`, `memory_mib` and `disk_gib`. `payload` is one of `PAYLOADS`; the sizes of real ones and of the
+    lab's differ. An unknown topology is a KeyError.
     """
     row = TOPOLOGIES[name]
     return {role: _values(row.group(role), payload) for role in ("master", "arbiter", "worker")}
 
 
 def _values(group: Group, payload: str) -> dict[str, int]:
-    size = group.lab if payload == "lab" else group.ocp
+    size = group.lab if payload == "lab" else group.real
     return {"count": group.number, **size._asdict()}

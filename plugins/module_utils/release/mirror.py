@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..files import size_text
+from ..releases.distributions import public_image
 from .content import Descriptor, RegistryError
 from .mirror_set import MirrorSource
 from .payload import Release
@@ -27,7 +28,6 @@ ATTEMPTS = 5
 """How often one image is tried."""
 PAUSES = (1.0, 2.0, 4.0, 8.0)
 """Seconds before each further attempt."""
-_VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?", re.ASCII)
 _SHORT_ARCHES = {"amd64": "x86_64", "arm64": "aarch64"}
 # What skopeo prints -> what it means, and whether another attempt is useless. The first that matches counts.
 _CAUSES = (
@@ -108,10 +108,11 @@ class Access:
 
 
 def release_pullspec(given: str, arch: str = "amd64") -> str:
-    """The pullspec of a release: `given`, or for a version (4.18.3) that of its public image. arch: Go's name."""
-    if _VERSION.fullmatch(given):
-        return f"quay.io/openshift-release-dev/ocp-release:{given}-{_SHORT_ARCHES.get(arch, arch)}"
-    return given
+    """The pullspec of a release: `given`, or for a version (4.18.3, 4.20.0-okd-scos.13) that of its public image.
+
+    arch: Go's name.
+    """
+    return public_image(given, arch) or given
 
 
 def release_parts(registry: Registry, pullspec: str, arch: str = "amd64") -> list[Part]:

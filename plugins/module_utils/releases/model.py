@@ -44,6 +44,8 @@ class ReleaseProfile:
     fencing_gate_default: bool = False
     """The feature gate DualReplica is on by default."""
     feature_sets: bool = False
+    distribution_feature_sets: bool = False
+    """Feature sets of a single distribution exist: OKD's."""
     field_gates: bool = False
     """Fields that a feature gate protects are refused while it is off."""
     os_image_stream: bool = False

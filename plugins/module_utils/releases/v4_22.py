@@ -12,6 +12,7 @@ RELEASE = replace(
     provisioning_network_gateway=True,
     replicas=(*BEFORE.replicas, "2 (with arbiter)", "2 (with fencing)"),
     fencing_gate_default=True,
+    distribution_feature_sets=True,
     field_gates=True,
     os_image_stream=True,
     agent_config_in_unconfigured=True,

@@ -29,9 +29,12 @@ CONFIG = "application/vnd.oci.image.config.v1+json"
 
 
 class Store:
-    """A running docker-registry with the user u, whose password is p; `storage` is its directory."""
+    """A running docker-registry with the user u, whose password is p; `storage` is its directory.
 
-    def __init__(self, work: Path, tls: Path, storage: Path | None = None) -> None:
+    public: it asks for no credentials.
+    """
+
+    def __init__(self, work: Path, tls: Path, storage: Path | None = None, *, public: bool = False) -> None:
         self.storage, self.log = storage or work / "storage", work / "log"
         self.ca = (tls / "ca.crt").read_text()
         with socket.socket() as probe:
@@ -46,7 +49,7 @@ class Store:
                 "secret": "s",
                 "tls": {"certificate": str(tls / "server.crt"), "key": str(tls / "server.key")},
             },
-            "auth": {"htpasswd": {"realm": "test", "path": str(work / "htpasswd")}},
+            **({} if public else {"auth": {"htpasswd": {"realm": "test", "path": str(work / "htpasswd")}}}),
         }
         (work / "config.json").write_text(json.dumps(settings))
         with self.log.open("w") as log:
@@ -145,8 +148,8 @@ class Store:
 
 
 @contextlib.contextmanager
-def two(work: Path, second: Path | None = None) -> Iterator[tuple[Store, Store]]:
-    """Two registries with certificates of one authority; second: the storage of the second one."""
+def two(work: Path, second: Path | None = None, *, public: bool = False) -> Iterator[tuple[Store, Store]]:
+    """Two registries with certificates of one authority; second: the storage of the second one; public: as of `Store`."""
     for program in ("docker-registry", "skopeo"):
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed")
@@ -155,7 +158,7 @@ def two(work: Path, second: Path | None = None) -> Iterator[tuple[Store, Store]]
     try:
         for name, storage in (("source", None), ("target", second)):
             (work / name).mkdir()
-            stores.append(Store(work / name, work / "tls", storage))
+            stores.append(Store(work / name, work / "tls", storage, public=public))
         yield stores[0], stores[1]
     finally:
         for store in stores:

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import importer, shell, variables
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, checks, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 
 KNOWN = {"HOME": "~", "USER": "me"}
 COMPACT = "AGENT_E2E_TEST_SCENARIO=COMPACT_IPV4\n"
 HA = "AGENT_E2E_TEST_SCENARIO=HA_IPV4V6\n"
 IMAGE = "quay.io/ocp/release@sha256:" + "0" * 64
+OKD = "quay.io/okd/scos-release:4.20.0-okd-scos.13"
 REAL = COMPACT + f"OPENSHIFT_RELEASE_IMAGE={IMAGE}\n"
 AUTO = {"enabled": True, "dhcp": True, "auto-dns": True, "auto-gateway": True, "auto-routes": True}
 NMSTATE = {
@@ -192,6 +193,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "SERVICE_SUBNET": (HA + "SERVICE_SUBNET=172.29.0.0/16", {"installer.service_network.ipv4": "172.29.0.0/16"}),
     "SERVICE_SUBNET_V4": (COMPACT + "SERVICE_SUBNET_V4=172.29.0.0/16", {"installer.service_network.ipv4": "172.29.0.0/16"}),
     "SERVICE_SUBNET_V6": (HA + "SERVICE_SUBNET_V6=fd07::/112", {"installer.service_network.ipv6": "fd07::/112"}),
+    "ASSETS_EXTRA_FOLDER": (COMPACT + "ASSETS_EXTRA_FOLDER=/root/manifests", {"installer.manifests_dir": "/root/manifests"}),
     "SSH_KEY_FILE": (COMPACT + "SSH_KEY_FILE=/root/key.pub", {"installer.ssh_key_file": "/root/key.pub"}),
     "SSH_PUB_KEY": (COMPACT + 'SSH_PUB_KEY="$(cat ~/.ssh/id_rsa.pub)"', {"installer.ssh_key_file": "~/.ssh/id_rsa.pub"}),
     "ARBITER_HOSTNAME_FORMAT": ("AGENT_E2E_TEST_SCENARIO=TNA_IPV4\n" + "ARBITER_HOSTNAME_FORMAT=arb-%d", {"arbiter.name_format": "arb-%d"}),
@@ -239,6 +241,20 @@ def test_mapped(name: str, tmp_path: Path) -> None:
     assert {path: at(found.raw, path) for path in fields} == fields
     assert not found.refused
     build.build(profile.complete(found.raw), found.options.get("cluster", "ostest"))
+
+
+def test_a_release_of_okd_needs_no_pull_secret() -> None:
+    found = read(COMPACT + f"OPENSHIFT_RELEASE_IMAGE={OKD}\n")
+    assert found.raw["release"] == {"payload": "okd", "image": OKD}
+    assert "installer" not in found.raw and not found.refused
+    assert checks.check(profile.complete(found.raw), "ostest") == []
+    found = read(COMPACT + f"OPENSHIFT_RELEASE_IMAGE={OKD}\nPERSONAL_PULL_SECRET=/a\nOPENSHIFT_VERSION=4.20\n")
+    assert found.raw["installer"] == {"pull_secret_file": "/a"}
+    assert found.raw["release"] == {"payload": "okd", "image": OKD}
+    assert found.ignored["OPENSHIFT_VERSION"] == "it is not a version of OKD; the image has one"
+    version = OKD.rpartition(":")[2]
+    found = read(COMPACT + f"OPENSHIFT_RELEASE_IMAGE={OKD}\nOPENSHIFT_VERSION={version}\n")
+    assert found.raw["release"]["version"] == version
 
 
 def test_every_mapped_row_has_a_case() -> None:

@@ -104,23 +104,27 @@ def fleet(count: int) -> tuple[dict[str, Any], dict[str, Any]]:
 @pytest.fixture(scope="session")
 def base_iso(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small ISO in the layout of a CoreOS live ISO."""
-    path = tmp_path_factory.mktemp("iso") / "base.iso"
-    kargs = "coreos.liveiso=lab ignition.firstboot ignition.platform.id=metal"
+    return live_iso(tmp_path_factory.mktemp("iso") / "base.iso", "lab")
+
+
+def live_iso(path: Path, label: str, vendor: str = "redhat") -> Path:
+    """Make a small ISO in the layout of a CoreOS live ISO. label: its volume ID; vendor: its directory below EFI."""
+    kargs = f"coreos.liveiso={label} ignition.firstboot ignition.platform.id=metal"
     line = f"linux /images/pxeboot/vmlinuz {kargs}"
     initrd = "initrd /images/pxeboot/initrd.img /images/ignition.img"
     grub = f"{line}\n{'#' * 200}# COREOS_KARG_EMBED_AREA\n{initrd}\n".encode()
     info = {
         "default": kargs, "size": len(kargs) + 201,
-        "files": [{"path": "EFI/redhat/grub.cfg", "offset": line.index("coreos.")}],
+        "files": [{"path": f"EFI/{vendor}/grub.cfg", "offset": line.index("coreos.")}],
     }  # fmt: skip
     files = {
-        "EFI/redhat/grub.cfg": grub, "coreos/kargs.json": json.dumps(info).encode(),
+        f"EFI/{vendor}/grub.cfg": grub, "coreos/kargs.json": json.dumps(info).encode(),
         "coreos/igninfo.json": b'{"file": "images/ignition.img"}', "images/pxeboot/vmlinuz": b"kernel",
         "images/pxeboot/initrd.img": INITRD, "images/pxeboot/rootfs.img": b"rootfs",
         "images/ignition.img": bytes(262144),
     }  # fmt: skip
     iso = pycdlib.PyCdlib()
-    iso.new(interchange_level=3, rock_ridge="1.09", vol_ident="lab")
+    iso.new(interchange_level=3, rock_ridge="1.09", vol_ident=label)
     made: set[str] = set()
     for name, data in files.items():
         parts = name.split("/")

@@ -725,6 +725,9 @@ def test_published_rootfs() -> None:
     assert published_rootfs("rhcos-9.6.20250701-0", "aarch64") == (
         f"{place}/rhel-9.6/builds/9.6.20250701-0/aarch64/rhcos-9.6.20250701-0-live-rootfs.aarch64.img"
     )
+    assert published_rootfs("scos-10.0.20250628-0", "x86_64") == (
+        f"{place}/c10s/builds/10.0.20250628-0/x86_64/scos-10.0.20250628-0-live-rootfs.x86_64.img"
+    )
     assert not published_rootfs("fedora-coreos-38.20230718.dev.0", "x86_64")
 
 

@@ -15,14 +15,21 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors impo
 from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import basic_auth
 from ansible_collections.agentlab.ocp.tests.unit.release.fake_registry import Fake
 
+NOTHING = {
+    f"{prefix}-{name}": None
+    for prefix in ("coreos", "coreos10")
+    for name in ("x86_64.iso", "x86_64.iso.sha256", "stream.json")
+}
+
 
 class Payload:
-    """A release in a registry: its pullspec, and the install-config that reaches it."""
+    """A release in a registry: its pullspec, and the install-config that reaches it. Without files it has no OS images."""
 
     def __init__(self, registry: Any, files: dict[str, bytes], version: str = "4.22.0") -> None:
         self.registry = registry
         images = registry.image({f"coreos/{name}": data for name, data in files.items()})
-        tags = [{"name": "machine-os-images", "from": {"name": f"registry.agentlab.test/lab/payload@{images}"}}]
+        name = "machine-os-images" if files else "cli"
+        tags = [{"name": name, "from": {"name": f"registry.agentlab.test/lab/payload@{images}"}}]
         references = {"metadata": {"name": version}, "spec": {"tags": tags}}
         digest = registry.image(
             {
@@ -100,6 +107,7 @@ def test_it_is_fetched_once(directory: Any, make: Any, registry: Any, files: dic
 
 @pytest.mark.parametrize(("version", "asked", "kernel"), [
     ("4.22.0", "rhel-10", b"kernel of 10"), ("5.0.0", None, b"kernel of 10"), ("5.0.0", "rhel-9", b"kernel"), ("4.22.0", "rhel-9", b"kernel"),
+    ("5.0.0-okd-scos.0", None, b"kernel"),
 ])  # fmt: skip
 def test_the_stream_chooses_the_image(
     directory: Any, make: Any, registry: Any, files: dict[str, bytes], version: str, asked: str | None, kernel: bytes
@@ -117,6 +125,7 @@ def test_the_stream_chooses_the_image(
 @pytest.mark.parametrize(("change", "error"), [
     ({"coreos-x86_64.iso": None}, "base ISO for x86_64 not found in release image, check release image architecture"),
     ({"coreos-x86_64.iso.sha256": b"0" * 64}, "/coreos/coreos-x86_64.iso has sha256"),
+    (NOTHING, "the release has no component machine-os-images: name a live ISO in OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE"),
 ])  # fmt: skip
 def test_what_is_not_there_or_is_another(
     directory: Any, make: Any, registry: Any, files: dict[str, bytes], change: dict[str, bytes | None], error: str

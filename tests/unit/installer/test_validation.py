@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from typing import Any
 
@@ -11,6 +12,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors impo
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.run import exit_code
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.schema import INT64, STR, Map, Struct, decode_file
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.yamlio import dump
+from ansible_collections.agentlab.ocp.plugins.module_utils.releases.distributions import DISTRIBUTIONS
 
 ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINS7en3jGSyO+WKV4SMs5aLrrhBVWqFUbW0rMrtFbhGz"
 VIPS = {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"]}
@@ -321,6 +323,30 @@ def test_older_releases_refuse_more(directory: Any, make: Any, profile: str, cha
     directory.write("install-config.yaml", merged(make.install_config(), change))
     with pytest.raises(InstallerError, match=re.escape(error)):
         directory.create("cluster-manifests", release_profile=profile)
+
+
+@pytest.mark.parametrize(
+    ("version", "change", "error"),
+    [
+        ("4.22.0-okd-scos.1", {"featureSet": "OKD"}, ""),
+        ("4.22.0-okd-scos.1", {"featureSet": "x"}, 'supported values: "CustomNoUpgrade", "DevPreviewNoUpgrade", "LatencySensitive", "OKD", "TechPrev'),
+        ("4.20.0-okd-scos.13", {"featureSet": "OKD"}, 'featureSet: Unsupported value: "OKD": supported values: "CustomNoUpgrade", "DevPreviewNo'),
+        ("4.18.0-okd-scos.4", {"featureSet": "OKD"}, 'FeatureSet: Unsupported value: "OKD": supported values: ""'),
+        ("4.22.0-okd-scos.1", {"osImageStream": "rhel-9"}, "osImageStream: Forbidden: OKD has a single stream of its operating system"),
+        ("4.20.0-okd-scos.13", {"pullSecret": json.dumps(DISTRIBUTIONS["okd"].pull_secret)}, ""),
+    ],
+)  # fmt: skip
+def test_okd_takes_other_values(directory: Any, make: Any, version: str, change: Any, error: str) -> None:
+    directory.write("install-config.yaml", merged(make.install_config(), change))
+    directory.write("agent-config.yaml", make.agent_config())
+    if error:
+        with pytest.raises(InstallerError, match=re.escape(error)):
+            directory.create("cluster-manifests", release_version=version)
+        return
+    directory.create("cluster-manifests", release_version=version)
+    made = (directory.path / "cluster-manifests/agent-cluster-install.yaml").read_text()
+    assert ('"featureSet":"OKD"' in made) == ("featureSet" in change)
+    assert "osImageStream" not in made
 
 
 def test_wrong_types_and_unknown_fields_are_reported_together(directory: Any, make: Any) -> None:

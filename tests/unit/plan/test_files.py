@@ -94,6 +94,45 @@ def test_pull_secrets(text: str, tmp_path: Path) -> None:
         files.pull_secret(str(path))
 
 
+@pytest.mark.parametrize(
+    ("texts", "wrong"),
+    [
+        ({}, "has no file *.yaml or *.yml"),
+        ({"a.yaml": "{"}, "has a.yaml, which is not YAML: line 2: did not find expected node content"),
+        ({"a.yaml": "- 1"}, "has a.yaml, whose object 1 has no apiVersion"),
+        (
+            {"a.yaml": "{apiVersion: v1, kind: List}\n---\n{apiVersion: v1, kind: Secret, metadata: {}}"},
+            "has a.yaml, whose object 2 has no metadata.name",
+        ),
+        (
+            {"install-config.yaml": "{}"},
+            "has install-config.yaml, which is the name of another input file; rename it",
+        ),
+    ],
+)
+def test_folders_of_manifests_that_are_refused(texts: dict[str, str], wrong: str, tmp_path: Path) -> None:
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(files.FileError) as caught:
+        files.manifests_of(str(tmp_path))
+    assert str(caught.value) == wrong
+
+
+def test_manifests_of_the_profile_that_are_refused(tmp_path: Path) -> None:
+    text = """installer:
+  manifests:
+    agentlab-settings: {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}
+    other: {apiVersion: v1, metadata: {name: x}}
+  manifests_dir: /nowhere/at/all
+"""
+    assert report(tmp_path / "p.yml", text) == [
+        "3:5: installer.manifests.agentlab-settings: is the name of another input file; choose another one",
+        "4:5: installer.manifests.other: has no kind: a manifest is an object, such as "
+        "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfig, metadata: {name: 50-chrony}}",
+        "5:3: installer.manifests_dir is '/nowhere/at/all': cannot be read: No such file or directory",
+    ]
+
+
 def test_what_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for name in (tmp_path, tmp_path / "fifo", "/dev/zero"):

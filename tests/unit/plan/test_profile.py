@@ -121,6 +121,27 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
             "p.yml: release.image: a real payload requires the pullspec of its release image",
         ),
         (
+            "release: {image: quay.io/a/b}\n",
+            "p.yml:1:11: release.image is 'quay.io/a/b': a release image requires `payload: ocp` or `payload: okd`",
+        ),
+        (
+            "release: {payload: okd, version: 4.20.0}\n",
+            "p.yml:1:25: release.version is '4.20.0': is a version of OpenShift Container Platform, which requires `payload: ocp`",
+        ),
+        (
+            "release: {payload: okd, version: '4.20', image: quay.io/okd/scos-release:4.20.0-okd-scos.13}\n",
+            "p.yml:1:25: release.version is '4.20': is not a version of OKD",
+        ),
+        (
+            "release: {payload: ocp, version: 4.20.0-okd-scos.13}\n",
+            "p.yml:1:25: release.version is '4.20.0-okd-scos.13': is a version of OKD, which requires `payload: okd`",
+        ),
+        (
+            "release: {payload: okd, image: registry.ci.openshift.org/origin/release-scos@sha256:" + "0" * 64 + "}\n",
+            "p.yml: installer.pull_secret_file: requires a file with an entry for registry.ci.openshift.org: without mirrors "
+            "only quay.io needs none",
+        ),
+        (
             "hypervisor: {kind: ssh}\n",
             "p.yml: hypervisor.host: a hypervisor of `kind: ssh` requires its name or address",
         ),

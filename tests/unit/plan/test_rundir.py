@@ -183,3 +183,28 @@ def test_the_users_key_and_pull_secret_are_added(tmp_path: Path) -> None:
     config = yaml.safe_load(inputs.prepare(plan, run)[0].after)
     assert config["sshKey"].splitlines()[1] == key.read_text().strip()
     assert set(yaml.safe_load(config["pullSecret"])["auths"]) == {"quay.io", "virthost.ostest.test.metalkube.org:5000"}
+
+
+def test_extra_manifests_follow_the_profile(tmp_path: Path) -> None:
+    """Those of the profile and of its folder are written; one that the profile no longer has is removed."""
+    folder, run = tmp_path / "given", tmp_path / "run"
+    folder.mkdir()
+    (folder / "from-folder.yml").write_text("{apiVersion: v1, kind: Namespace, metadata: {name: two}}\n")
+    (folder / "notes.txt").write_text("not a manifest\n")
+    own = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "one"}}
+    profile = tmp_path / "profile.yml"
+    profile.write_text(json.dumps({"installer": {"manifests": {"own": own}, "manifests_dir": str(folder)}}))
+    make(run, str(profile))
+    configure(run)
+    assert yaml.safe_load((run / "openshift/own.yaml").read_text()) == own
+    assert (run / "openshift/from-folder.yml").read_text() == (folder / "from-folder.yml").read_text()
+    assert sorted(path.name for path in (run / "openshift").iterdir()) == [
+        "agentlab-settings.yaml",
+        "from-folder.yml",
+        "own.yaml",
+    ]
+    (run / "openshift/from-folder.yml").write_text("changed by a user\n")
+    make(run, "sno_ipv4")
+    assert configure(run) == ["inputs/from-folder.yml", "openshift/own.yaml", "inputs/own.yaml"]
+    assert configure(run) == []
+    assert (run / "openshift/from-folder.yml").exists() and not (run / "openshift/own.yaml").exists()

@@ -87,7 +87,16 @@ def test_what_is_wrong_with_a_file(text: str, message: str) -> None:
     [
         ("4.18.3", "amd64", "quay.io/openshift-release-dev/ocp-release:4.18.3-x86_64"),
         ("4.19.0-rc.1", "arm64", "quay.io/openshift-release-dev/ocp-release:4.19.0-rc.1-aarch64"),
+        ("4.20.0-okd-scos.13", "amd64", "quay.io/okd/scos-release:4.20.0-okd-scos.13"),
+        ("4.22.0-okd-scos.ec.16", "arm64", "quay.io/okd/scos-release:4.22.0-okd-scos.ec.16"),
+        (
+            "4.14.0-0.okd-scos-2024-01-30-032525",
+            "amd64",
+            "quay.io/okd/scos-release:4.14.0-0.okd-scos-2024-01-30-032525",
+        ),
+        ("4.15.0-0.okd-2024-03-10-010116", "amd64", "quay.io/openshift/okd:4.15.0-0.okd-2024-03-10-010116"),
         ("host/release:4.18.3", "amd64", "host/release:4.18.3"),
+        ("4.20.0-okd-", "amd64", "4.20.0-okd-"),
     ],
 )
 def test_a_version_names_the_public_release(given: str, arch: str, pullspec: str) -> None:

@@ -30,6 +30,7 @@ for unit; do :; done
 case "$*" in
     *ActiveState*) cat "$NODE/units/$unit" 2>/dev/null || echo inactive ;;
     *MainPID*) cat "$NODE/pid" ;;
+    *NRestarts*) cat "$NODE/restarts" 2>/dev/null || echo 0 ;;
     *restart*)
         state=active
         cat "$NODE/runtime/$unit.d"/* >> "$NODE/settings" 2>/dev/null
@@ -145,6 +146,14 @@ def test_a_build_that_does_not_work_is_undone(node: Node, capsys: pytest.Capture
     # A restart by systemd itself would have ended the pod, with the database in it.
     assert (node.folder / "settings").read_text() == "[Service]\nRestart=no\n" * 2
     assert not list((node.folder / "runtime").rglob("*.conf"))
+
+
+def test_a_unit_that_restarts_itself_is_not_waited_for(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build that ends at once is known to fail long before a slow machine has started a good one."""
+    monkeypatch.setattr(on_node, "ANSWER_SECONDS", 1000.0)
+    (node.folder / "restarts").write_text(f"{on_node.CRASHES}\n")
+    with pytest.raises(on_node.Failed, match=r"kubelet\.service does not work with it: NameError: name x"):
+        on_node.wait(on_node.KUBELET, lambda: False)
 
 
 def test_an_image_that_cannot_be_pulled(node: Node, capsys: pytest.CaptureFixture[str]) -> None:

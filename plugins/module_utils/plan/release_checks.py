@@ -1,0 +1,116 @@
+"""Checks of what is installed: the platform and the release. See `checks`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..releases import LATEST, RELEASES, ReleaseProfile
+from ..releases.distributions import DISTRIBUTIONS, PUBLIC_REGISTRY, Distribution, of_version
+from ..vocabulary import WITH_VIPS
+from . import links
+from .build import platform_of
+from .options import Profile
+from .presets import DEFAULTS
+from .problems import Finding, Path
+
+_PAYLOADS = " or ".join(f"`payload: {name}`" for name in DISTRIBUTIONS)
+
+
+def check_platform(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """What openshift-install would refuse, in its words where it has some."""
+    platform, release = platform_of(profile), RELEASES[profile["release"]["profile"] or LATEST.name]
+    if profile["master"]["count"] == 1:
+        if platform in WITH_VIPS:
+            yield ("platform",), platform, "Only platform none and external supports 1 ControlPlane and 0 Compute nodes"
+        network_type = profile["installer"]["network_type"]
+        if network_type != "OVNKubernetes":
+            remedy = "Only OVNKubernetes network type is allowed for Single Node OpenShift (SNO) cluster"
+            yield ("installer", "network_type"), network_type, remedy
+    if platform == "nutanix":
+        if not release.nutanix:
+            yield ("platform",), platform, f"is not one of the agent-based installer of {release.name}"
+        laid = profile["installer"]["install_config"].get("platform") or {}
+        if not (isinstance(laid, Mapping) and laid.get("nutanix")):
+            remedy = "platform.nutanix.prismCentral.endpoint.address: must specify the Prism Central endpoint address"
+            yield ("installer", "install_config"), None, remedy
+    yield from _check_external(profile, platform, release)
+    if profile["installer"]["hosts_in"] == "install-config":
+        path: Path = ("installer", "hosts_in")
+        if platform != "baremetal":
+            yield path, "install-config", f"requires `platform: baremetal`, the only one with hosts, not {platform}"
+        elif not release.install_config_hosts:
+            yield path, "install-config", f"are ignored by the agent-based installer of {release.name}"
+
+
+def _check_external(profile: Profile, platform: str, release: ReleaseProfile) -> Iterator[Finding]:
+    name, manager = profile["external"]["platform_name"], profile["external"]["cloud_controller_manager"]
+    if platform != "external":
+        for field, value in profile["external"].items():
+            if value != DEFAULTS["external"][field]:
+                yield ("external", field), value, f"requires `platform: external`, not {platform}"
+        return
+    if name == "oci" and manager == "None":
+        yield (
+            ("external", "cloud_controller_manager"),
+            manager,
+            "When using external oci platform, platform.external.cloudControllerManager must be set to External",
+        )
+    if links.boot_mode(profile) == "cdrom":
+        remedy = "loads nothing from the network, and the image of platform external is a minimal one: choose redfish"
+        yield ("boot", "mode"), "cdrom", remedy
+    if release.external_platforms and name not in release.external_platforms:
+        supported = ", ".join(f'"{one}"' for one in release.external_platforms)
+        yield ("external", "platform_name"), name, f"Unsupported value: supported values: {supported}"
+
+
+def _check_distribution(profile: Profile, distribution: Distribution) -> Iterator[Finding]:
+    release, installer = profile["release"], profile["installer"]
+    image, version = release["image"], release["version"]
+    if not image:
+        yield (
+            ("release", "image"),
+            None,
+            "a real payload requires the pullspec of its release image, or a full version in release.version",
+        )
+    if version and distribution is not (other := of_version(version)):
+        remedy = f"is a version of {other.title}, which requires `payload: {other.payload}`"
+        yield (
+            ("release", "version"),
+            version,
+            remedy if other.image(version) else f"is not a version of {distribution.title}",
+        )
+    if installer["pull_secret_file"]:
+        return
+    path = ("installer", "pull_secret_file")
+    if distribution.pull_secret is None:
+        yield path, None, "a real payload requires a file with the pull secret of its registries"
+    elif image and not (installer["image_digest_sources"] or installer["mirrors_file"]):
+        host = image.partition("/")[0]
+        if host != PUBLIC_REGISTRY:
+            yield (
+                path,
+                None,
+                f"requires a file with an entry for {host}: without mirrors only {PUBLIC_REGISTRY} needs none",
+            )
+
+
+def check_release(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """The release image, and the build of openshift-install, of which there is one."""
+    release = profile["release"]
+    if distribution := DISTRIBUTIONS.get(release["payload"]):
+        yield from _check_distribution(profile, distribution)
+    elif release["image"]:
+        yield ("release", "image"), release["image"], f"a release image requires {_PAYLOADS}"
+    build = release["installer"]
+    if build["git"] and build["binary"]:
+        yield (
+            ("release", "installer", "git"),
+            build["git"],
+            "requires that release.installer.binary is null: which of the two?",
+        )
+    if build["ref"] != DEFAULTS["release"]["installer"]["ref"] and not build["git"]:
+        yield (
+            ("release", "installer", "ref"),
+            build["ref"],
+            "requires release.installer.git, the repository that has it",
+        )
