@@ -165,6 +165,15 @@ def test_the_class_of_a_failure_is_that_of_the_step(lease: Lease, status: int) -
     assert lease.calls("ci", "run")[0][2] == "a\nb; touch evil" and not list(lease.base.rglob("evil"))
 
 
+def test_manifests_of_earlier_steps_are_installed(lease: Lease) -> None:
+    job = lease.job(AGENTLAB_PROFILE="ha_ipv4")
+    job.secret |= {"manifest_a.yaml": b"a\n", "manifest_b.yml": b"b\n", "other.yaml": b"c\n"}
+    assert job.run("agentlab-e2e-generic"), job.ended
+    found = {path.name: path.read_text() for path in (lease.dir / "manifests").iterdir()}
+    assert found == {"manifest_a.yaml": "a\n", "manifest_b.yml": "b\n"}
+    assert f"installer.manifests_dir={lease.dir}/manifests" in options(lease.calls("ci", "run")[0], "--set")
+
+
 def test_a_second_attempt_adds_a_line(lease: Lease) -> None:
     job = lease.job(AGENTLAB_PROFILE="ha_ipv4")
     job.secret["install-status.txt"] = b"4\n"

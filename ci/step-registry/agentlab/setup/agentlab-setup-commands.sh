@@ -93,6 +93,16 @@ if [[ "${AGENTLAB_PAYLOAD}" == ocp ]]; then
         run+=(--set hypervisor.egress=true)
     fi
 fi
+# What earlier steps add to the installation, as the steps of dev-scripts take it.
+shopt -s nullglob
+manifests=("${SHARED_DIR}"/manifest_*.{yaml,yml})
+if [[ ${#manifests[@]} != 0 ]]; then
+    what="the manifests in SHARED_DIR could not be copied to the leased host"
+    host "mkdir -p $(printf %q "${dir}/manifests")"
+    tar -cz -C "${SHARED_DIR}" "${manifests[@]##*/}" | host "tar -xz --no-same-owner -C $(printf %q "${dir}/manifests")"
+    run+=(--set "installer.manifests_dir=${dir}/manifests")
+fi
+what="agentlab on the leased host could not be run, or the host was lost"
 while IFS= read -r line; do
     if [[ -n "${line}" ]]; then
         run+=(--set "${line}")
