@@ -62,12 +62,7 @@ def parse(options: Sequence[tuple[str, str]], timeout: float) -> list[Step]:
             found += screen_steps.parse([{name: value}])
         except LabError as error:
             raise LabError(f"--{name}: {str(error).removeprefix(f'steps[0].{name}: ')}") from error
-    if not 0 < timeout <= screen_steps.LONGEST:
-        raise LabError(f"--timeout: must be more than 0 and at most {screen_steps.LONGEST:g} seconds, not {timeout:g}")
-    for step in found:
-        if "wait" in step:
-            step.setdefault("timeout", timeout)
-    return found
+    return screen_steps.limited(found, timeout, "--timeout")
 
 
 def _document(path: str) -> object:

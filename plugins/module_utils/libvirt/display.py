@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .._deps import optional
 from ..errors import LabError
+from ..plan.model import Node, Plan
 from ..screen.picture import MOST, Picture, read
 from .connection import lookup
 
@@ -18,6 +19,14 @@ else:
 
 _HOLD_MS = 40
 _MOST_BYTES = MOST * MOST * 3 + 64
+
+
+def node_of(plan: Plan, name: str) -> Node:
+    """Return the node of that name; `LabError` lists the nodes that there are."""
+    for node in plan["nodes"]:
+        if node["name"] == name:
+            return node
+    raise LabError(f"no node has the name {name}; there are {', '.join(node['name'] for node in plan['nodes'])}")
 
 
 class Display:

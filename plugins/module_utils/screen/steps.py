@@ -91,6 +91,16 @@ def _parse(step: object, place: str) -> Step:
     return found
 
 
+def limited(steps: Sequence[Step], seconds: float, place: str) -> list[Step]:
+    """Return the steps with a limit for each `wait` without its own; `LabError` for one that cannot be.
+
+    seconds: the limit; place: of it, for messages.
+    """
+    if not 0 < seconds <= LONGEST:
+        raise LabError(f"{place}: must be more than 0 and at most {LONGEST:g} seconds, not {seconds:g}")
+    return [{**step, "timeout": step.get("timeout", seconds)} if "wait" in step else step for step in steps]
+
+
 def follow(
     machine: Machine,
     steps: Sequence[Step],

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+
+sys.path.insert(0, str(Path(__file__).parent))
+import guest
 
 URI = "qemu:///system"
 SCREEN = "<video><model type='vga'/></video>"
@@ -70,3 +76,45 @@ def test_boot_menu_of_firmware(host: namespaces.Running, domain: str, base: Path
     assert "'GRUB' did not appear on the screen within 1 s. The screen was:" in late.stderr
     assert "Select boot device:" in late.stderr
     assert "libvirt has no domain other" in _steps(host, "other", "[]").stderr
+
+
+@pytest.mark.slow
+def test_steps_of_a_profile_and_module(lab: Any, base: Path, guests: None) -> None:
+    """`boot` does the steps once; the module reads the same screen, and its steps fail as those of the command line."""
+    steps = [
+        {"wait": "No bootable device.", "timeout": 120},
+        {"press": "ctrl-alt-delete"},
+        {"wait": "Booting from DVD/CD"},
+    ]
+    master = {"screen": True, "firmware": "bios", "vcpus": 1, "memory_mib": 512, "screen_steps": steps}
+    one = lab("agtest", {"topology": "sno", "stack": "ipv4", "boot": {"mode": "cdrom"}, "master": master})
+    one.play("prepare")
+    guest.iso(one.run_dir / "agent.x86_64.iso", "not for BIOS")
+    assert one.play("boot", "--check")[0] == 2
+    assert one.play("boot")[0] == 2
+    assert one.play("boot")[0] == 0
+
+    shown = _module(
+        one, steps=[{"press": "enter"}, {"wait": "No bootable device."}, {"picture": str(base / "menu.png")}]
+    )
+    assert (shown["changed"], shown["font"]) == (True, "VGA text, 9x16"), shown
+    assert "No bootable device." in shown["lines"]
+    assert (base / "menu.png").read_bytes().startswith(b"\x89PNG")
+    assert _module(one, steps=[])["changed"] is False
+    assert _module(one, _ansible_check_mode=True) == {"changed": True}
+    late = _module(one, steps=[{"wait": "GRUB"}], timeout=1)
+    assert late["failed"] is True
+    assert "'GRUB' did not appear on the screen within 1 s. The screen was:" in late["msg"]
+    assert "No bootable device." in late["msg"]
+
+
+def _module(one: Any, **options: Any) -> dict[str, Any]:
+    """Run the module in the sandbox of a lab, as a task on its hypervisor does; return its result."""
+    who = owner.caller(one.plan, one.run_dir).fact()
+    given = {"plan": one.plan, "owner": who, "node": "master-0", "_ansible_remote_tmp": str(one.run_dir), **options}
+    done = subprocess.run(
+        [*one.inside(), sys.executable, "-c", "import ansible_collections.agentlab.ocp.plugins.modules.node_screen as m; m.main()"],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": given}), capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.stdout, done.stderr
+    return {name: value for name, value in json.loads(done.stdout).items() if name != "invocation"}
