@@ -87,7 +87,7 @@ lines:
   returned: success, not in check mode
   type: list
   elements: str
-  sample: [Select boot device:, "", 1. DVD/CD]
+  sample: ["Select boot device:", "", "1. DVD/CD"]
 selected:
   description: Texts on another background than most of the screen, such as the selected line of a menu.
   returned: success, not in check mode
@@ -100,6 +100,7 @@ font:
   sample: VGA text, 9x16
 """
 
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -141,9 +142,9 @@ def main() -> None:
         if module.check_mode:
             return {"changed": changed}
         with connect() as connection:
-            machine = display.Display(connection, node["domain"], node["name"])
+            machine = display.Display(connection, node["domain"], node["name"], Path(plan["services"]["http"]["root"]))
             steps.follow(machine, limited)
-            shown = text.read(machine.picture())
+            shown = text.read(machine.picture(), machine.fonts)
         return {"changed": changed, "lines": shown.lines, "selected": shown.selected, "font": shown.font}
 
     run(module, do)

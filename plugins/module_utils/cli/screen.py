@@ -78,7 +78,7 @@ def show(cluster: Cluster, node: Node, steps: Sequence[Step]) -> int:
     from ..libvirt.display import Display
 
     with connect(cluster.libvirt) as connection:
-        display = Display(connection, node["domain"], node["name"])
+        display = Display(connection, node["domain"], node["name"], Path(cluster.plan["services"]["http"]["root"]))
         screen_steps.follow(display, steps)
         if steps and "picture" in steps[-1]:
             return Exit.OK  # also of a screen that is not text

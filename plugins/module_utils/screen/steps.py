@@ -9,6 +9,7 @@ from typing import Protocol, TypedDict
 
 from ..errors import LabError
 from . import keys, text
+from .fonts import Font
 from .picture import Picture, to_png
 
 SECONDS = 60.0
@@ -33,7 +34,10 @@ class Step(TypedDict, total=False):
 
 
 class Machine(Protocol):
-    """A machine with a screen and a keyboard; both methods raise `LabError`."""
+    """A machine with a screen and a keyboard; its methods raise `LabError`."""
+
+    def fonts(self) -> Sequence[Font]:
+        """Return the fonts of its screen in addition to the firmware's."""
 
     def picture(self) -> Picture:
         """Return what the screen shows."""
@@ -128,7 +132,7 @@ def follow(
 def read(machine: Machine) -> text.Screen:
     """Return what the screen shows as text; `LabError` for a picture that is in no known font."""
     picture = machine.picture()
-    screen = text.read(picture)
+    screen = text.read(picture, machine.fonts)
     if screen.font is None:
         raise LabError(_graphics(picture))
     return screen
@@ -139,7 +143,7 @@ def _wait(
 ) -> None:
     end = clock() + seconds
     picture = machine.picture()
-    screen = text.read(picture)
+    screen = text.read(picture, machine.fonts)
     while True:
         if any(wanted in line for line in screen.lines):
             return
@@ -152,7 +156,7 @@ def _wait(
         sleep(POLL_SECONDS)
         before, picture = picture, machine.picture()
         if picture != before:
-            screen = text.read(picture)
+            screen = text.read(picture, machine.fonts)
 
 
 def _graphics(picture: Picture) -> str:
