@@ -56,6 +56,7 @@ COMPONENTS: dict[str, Component] = {
     Name.CLUSTER_ETCD_OPERATOR: Component(
         programs={"/usr/bin/two-node-fencing": "payload.cluster.pacemaker"}, layers=("pacemaker",)
     ),
+    Name.UTILS: Component(files={"/usr/bin/agent-tui": "images/files/agent_tui.py"}),
     Name.MACHINE_OS_IMAGES: Component(extra="machine-os"),
 }
 # Packages of the base layer, with their dependencies.

@@ -84,7 +84,7 @@ def check_firmware(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 
 def check_screens(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Refuse steps that are none, and those on a machine without a screen."""
+    """Refuse steps that are not valid, and those on a machine without a screen."""
     for path, name, role in _machines(profile):
         size = machine(profile, name, role)
         place = (*_place(profile, path, name, "screen_steps"), "screen_steps")
