@@ -20,8 +20,8 @@ class ScreenStep(TypedDict, total=False):
     """Limit of `wait` in seconds, 60 unless given."""
     press: str
     """A key, or keys pressed together, such as enter, f2 or ctrl-x."""
-    type: Annotated[str, "word"]
-    """Text that is typed on a US keyboard. Tabs and line breaks are the keys Tab and Enter."""
+    type: Annotated[str, "typed"]
+    """Text that is typed on a US keyboard; a tab is the key Tab."""
     picture: Directory
     """Path of a picture of the screen (PNG), which is written on the hypervisor."""
 
