@@ -1,4 +1,3 @@
-#!/usr/bin/python3 -s
 """Simulator of agent-tui: before the agent starts, it checks that the release image can be pulled, and lets a user edit the network.
 
 It runs in the lab's OS, from the initramfs of the agent ISO, with the standard library alone. Titles, buttons, keys, checks and

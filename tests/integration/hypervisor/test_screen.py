@@ -13,12 +13,15 @@ from urllib.parse import quote
 
 import pytest
 from ansible_collections.agentlab.ocp.payload import build
+from ansible_collections.agentlab.ocp.payload.images import code
+from ansible_collections.agentlab.ocp.payload.images.components import COMPONENTS
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import image
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component
 
 sys.path.insert(0, str(Path(__file__).parent))
 import guest
@@ -145,7 +148,7 @@ def _live_iso(path: Path) -> bool:
             ]
         },
     }
-    program = (ROOT / "payload/images/files/agent_tui.py").read_bytes()
+    program = code.executables(COMPONENTS[Component.UTILS])["usr/bin/agent-tui"].data
     members = {
         "agent-files/agent-tui": cpio.File(program, 0o555),
         "usr/lib/dracut/hooks/pre-pivot/99-agent-copy-files.sh": cpio.File(image.TUI_HOOK, 0o755),
