@@ -17,6 +17,7 @@ extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - libvirt-python
   - PyYAML
+  - zstandard
 options:
   plan:
     description: The plan of the cluster, C(agentlab_plan).
