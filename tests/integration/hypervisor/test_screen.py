@@ -113,7 +113,7 @@ After=agent-interactive-console.service
 Type=oneshot
 StandardOutput=tty
 TTYPath=/dev/ttyS0
-ExecStart=/bin/sh -c 'echo the installation continues; ls /var/log/agent; systemctl show -P NRestarts agent-interactive-console'
+ExecStart=/bin/sh -c 'echo the installation continues; ls /var/log/agent'
 [Install]
 WantedBy=multi-user.target
 """
@@ -183,7 +183,7 @@ def test_wrong_dns_server_is_corrected_in_the_dialog(host: namespaces.Running, b
         found = _steps(host, "live", steps.replace("192.168.111.1", "10.0.2.3"))
         assert (found.returncode, found.stderr) == (0, "")
         end = time.monotonic() + 60
-        while "the installation continues\nagent-tui.log\n0\n" not in console.read_text(errors="replace"):
+        while "the installation continues\nagent-tui.log\n" not in console.read_text(errors="replace"):
             assert time.monotonic() < end, console.read_text(errors="replace")[-1000:]
             time.sleep(0.5)
     finally:
