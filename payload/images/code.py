@@ -28,6 +28,8 @@ LEFT_OUT = (
     "plugins/module_utils/reload",
 )
 
+_INTERPRETER = b"#!/usr/bin/python3 -s\n"
+"""First line of a Python program; the collection's own files have none, which Ansible's sanity tests refuse."""
 _PROGRAM = """\
 #!/usr/bin/python3 -s
 import sys
@@ -98,7 +100,8 @@ def executables(component: Component, root: Path = ROOT) -> dict[str, Node]:
         text = _PROGRAM.format(prefix=PREFIX, module=f"{PACKAGE}.{module}")
         nodes[path.lstrip("/")] = Node(text.encode(), mode=0o755)
     for path, source in component.files.items():
-        nodes[path.lstrip("/")] = Node((root / "payload" / source).read_bytes(), mode=0o755)
+        start = _INTERPRETER if source.endswith(".py") else b""
+        nodes[path.lstrip("/")] = Node(start + (root / "payload" / source).read_bytes(), mode=0o755)
     return nodes
 
 

@@ -15,7 +15,8 @@ class Component:
     """An image of the release.
 
     `programs`: path in the image -> Python module below ansible_collections.agentlab.ocp whose `main()` it calls.
-    `files`: path in the image -> file below payload/, copied as it is. `extra`: what `build` adds: "node-agent", "machine-os".
+    `files`: path in the image -> file below payload/, a shell script or a Python program without imports of the collection.
+    `extra`: what `build` adds: "node-agent", "machine-os".
     `command`: the image's default command; `entrypoint`: what it runs with any arguments.
     """
 
@@ -56,6 +57,7 @@ COMPONENTS: dict[str, Component] = {
     Name.CLUSTER_ETCD_OPERATOR: Component(
         programs={"/usr/bin/two-node-fencing": "payload.cluster.pacemaker"}, layers=("pacemaker",)
     ),
+    Name.UTILS: Component(files={"/usr/bin/agent-tui": "images/files/agent_tui.py"}),
     Name.MACHINE_OS_IMAGES: Component(extra="machine-os"),
 }
 # Packages of the base layer, with their dependencies.

@@ -62,12 +62,7 @@ def parse(options: Sequence[tuple[str, str]], timeout: float) -> list[Step]:
             found += screen_steps.parse([{name: value}])
         except LabError as error:
             raise LabError(f"--{name}: {str(error).removeprefix(f'steps[0].{name}: ')}") from error
-    if not 0 < timeout <= screen_steps.LONGEST:
-        raise LabError(f"--timeout: must be more than 0 and at most {screen_steps.LONGEST:g} seconds, not {timeout:g}")
-    for step in found:
-        if "wait" in step:
-            step.setdefault("timeout", timeout)
-    return found
+    return screen_steps.limited(found, timeout, "--timeout")
 
 
 def _document(path: str) -> object:
@@ -83,7 +78,7 @@ def show(cluster: Cluster, node: Node, steps: Sequence[Step]) -> int:
     from ..libvirt.display import Display
 
     with connect(cluster.libvirt) as connection:
-        display = Display(connection, node["domain"], node["name"])
+        display = Display(connection, node["domain"], node["name"], Path(cluster.plan["services"]["http"]["root"]))
         screen_steps.follow(display, steps)
         if steps and "picture" in steps[-1]:
             return Exit.OK  # also of a screen that is not text

@@ -96,7 +96,7 @@ def artifacts(build: Build) -> Artifacts:
 
 _TUI = ["usr/bin/agent-tui", "usr/lib64/libnmstate.so.*"]
 # Runs in the initrd, before the switch to the real root.
-_TUI_HOOK = b"""#!/bin/bash
+TUI_HOOK = b"""#!/bin/bash
 # Puts the text interface of the installer into the real root.
 if [[ -d /agent-files ]]; then
     cp /agent-files/* "$NEWROOT/usr/local/bin/"
@@ -125,7 +125,7 @@ def agent_files(build: Build) -> dict[str, str]:
         found = read_matching(release.registry, pullspec, release.arch, _TUI)
         members = {f"agent-files/{Path(name).name}": cpio.File(data, 0o555) for name, data in found.items()}
         if any(name.endswith("agent-tui") for name in members):
-            members["usr/lib/dracut/hooks/pre-pivot/99-agent-copy-files.sh"] = cpio.File(_TUI_HOOK, 0o755)
+            members["usr/lib/dracut/hooks/pre-pivot/99-agent-copy-files.sh"] = cpio.File(TUI_HOOK, 0o755)
             packed = cpio.compress(cpio.archive(members))
         else:
             build.log.debug(f"{pullspec} has no agent-tui")

@@ -390,6 +390,8 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             node["secure_boot"] = True
         if size["screen"]:
             node["screen"] = True
+        if size["screen_steps"]:
+            node["screen_steps"] = size["screen_steps"]
         if size["root_device_hints"]:
             node["root_device_hints"] = size["root_device_hints"]
         nodes.append(node)

@@ -286,6 +286,7 @@ _CHECKS = (
     machine_checks.check_disks,
     machine_checks.check_hints,
     machine_checks.check_firmware,
+    machine_checks.check_screens,
     machine_checks.check_boot,
     segment_checks.check_segments,
     network_checks.check_networks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import disks
+from . import disks, screens
 from .build import machine, node_names
 from .faults import EXTRA, MEDIA
 from .fields import Role
@@ -81,6 +81,14 @@ def check_firmware(profile: Profile, _cluster: str) -> Iterator[Finding]:
             yield place, True, f"requires `firmware: uefi`, not {size['firmware']}"
         elif boot_mode(profile) == "pxe":
             yield place, True, "requires a medium: the program that boots from the network, iPXE, is not signed"
+
+
+def check_screens(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Refuse steps that are not valid, and those on a machine without a screen."""
+    for path, name, role in _machines(profile):
+        size = machine(profile, name, role)
+        place = (*_place(profile, path, name, "screen_steps"), "screen_steps")
+        yield from screens.findings(size["screen_steps"], place, screen=size["screen"])
 
 
 def check_boot(profile: Profile, _cluster: str) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from .fields import Bridge, Hctl, Ip, Login, Mac, NameFormat, Range, Serial, Uuid, Vendor, Wwn
 from .fields import Model as DiskModel
+from .screens import ScreenStep
 
 Bus = Literal["scsi", "sata", "virtio"]
 Cpus = Annotated[int, Range(1, 256)]
@@ -78,6 +79,8 @@ class MachineOptions(TypedDict, total=False):
     """Whether it has a TPM 2.0."""
     screen: bool
     """Whether it has a screen (VGA), which `agentlab console NODE --screen` reads."""
+    screen_steps: list[ScreenStep]
+    """Steps on its screen after it was booted: machines one after the other, in their order."""
     root_device: Annotated[str, "device"] | None
     """Path of the disk to install to, as root device hint. Null: the installer chooses."""
     root_device_hints: RootDeviceHints

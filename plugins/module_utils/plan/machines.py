@@ -30,6 +30,7 @@ from .fields import (
 )
 from .fields import Link as LinkName
 from .machine_options import Bus
+from .screens import ScreenStep
 
 
 class Dhcp(TypedDict):
@@ -304,6 +305,8 @@ class Node(_Node, total=False):
     """Whether its firmware starts only what is signed; null, or not given: it starts everything."""
     screen: bool | None
     """Whether it has a screen; null, or not given: it has a serial console only."""
+    screen_steps: list[ScreenStep] | None
+    """Steps on its screen after it was booted; null, or not given: none."""
     root_device_hints: Hints | None
     """Its root device hints other than `root_device`; null, or not given: none."""
     manufacturer: str | None

@@ -111,6 +111,7 @@ MACHINE: dict[str, Any] = {
     "secure_boot": False,
     "tpm": False,
     "screen": False,
+    "screen_steps": [],
     "root_device": None,
     "root_device_hints": {},
     "disk_bus": "scsi",

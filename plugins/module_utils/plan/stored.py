@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from ..documents import Positions
-from . import names, tests
+from . import names, screens, tests
 from .machines import interfaces
 from .model import Plan
 from .problems import Finding, Path, Problem
@@ -124,6 +124,8 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
             for name in [*(bond["nics"] if bond else []), *([vlan["parent"]] if vlan else [])]:
                 if name not in known:
                     yield (*place, "bond" if bond else "vlan"), name, f"must be one of {', '.join(sorted(known))}"
+        steps = node.get("screen_steps") or []
+        yield from screens.findings(steps, ("nodes", index, "screen_steps"), screen=bool(node.get("screen")))
     hosts = {node["name"]: [a["ip"] for nic in interfaces(node) for a in nic["addresses"]] for node in plan["nodes"]}
     first, ip = plan["rendezvous"]["node"], plan["rendezvous"]["ip"]
     if first not in hosts:

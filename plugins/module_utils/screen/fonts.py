@@ -1,10 +1,11 @@
-"""The fixed fonts of screens, to look up characters by their dots: read from the firmware that draws with them."""
+"""The fixed fonts of screens, to look up characters by their dots: read from the firmware or the kernel that draws with them."""
 
 from __future__ import annotations
 
 import functools
 import lzma
 import uuid
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,10 @@ _LETTER_EFI = bytes.fromhex("00000010386cc6c6c6fec6c6c6c6")
 _LZMA = uuid.UUID("EE4E5898-3914-4259-9D6E-DC7BD79403CF").bytes_le
 _MOST = 64 << 20
 """Bytes of a firmware volume, at most."""
+_MOST_KERNEL = 256 << 20
+"""Bytes of an unpacked kernel, at most."""
+# What a compressed kernel begins with; Debian's is xz, as is that of RHEL's family up to 9.
+_XZ, _GZIP = b"\xfd7zXZ\0", b"\x1f\x8b"
 _NARROW = 2 + 1 + 19
 """An EFI_NARROW_GLYPH: UTF-16 unit (little endian), attributes, rows. A row is a byte, its highest bit at the left."""
 # What VGA draws for the control characters (https://en.wikipedia.org/wiki/Code_page_437); 0 and 255 are blank.
@@ -112,3 +117,28 @@ def known() -> tuple[Font, ...]:
             " `agentlab setup` installs it"
         )
     return tuple(found)
+
+
+def kernel(image: bytes) -> Font | None:
+    """Return the font with which a Linux kernel for x86 draws its console on a framebuffer (its `VGA8x16`).
+
+    image: a bzImage (https://www.kernel.org/doc/html/latest/arch/x86/boot.html), as a boot medium has it; it takes some
+    seconds. None for other data, and a kernel that is packed otherwise than with xz or gzip, or has no such font.
+    """
+    if image[0x202:0x206] != b"HdrS":
+        return None
+    start = ((image[0x1F1] or 4) + 1) * 512 + int.from_bytes(image[0x248:0x24C], "little")
+    packed = image[start : start + int.from_bytes(image[0x24C:0x250], "little")]
+    try:
+        if packed.startswith(_XZ):
+            data = lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(packed, _MOST_KERNEL)
+        elif packed.startswith(_GZIP):
+            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(packed, _MOST_KERNEL)
+        else:
+            return None
+    except (lzma.LZMAError, zlib.error):
+        return None
+    at = data.find(_LETTER) - 16 * ord("A")
+    if at < 0:
+        return None
+    return _font("Linux console, 8x16", 16, 8, _codepage(data[at : at + 256 * 16]))

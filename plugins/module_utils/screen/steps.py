@@ -9,6 +9,7 @@ from typing import Protocol, TypedDict
 
 from ..errors import LabError
 from . import keys, text
+from .fonts import Font
 from .picture import Picture, to_png
 
 SECONDS = 60.0
@@ -33,7 +34,10 @@ class Step(TypedDict, total=False):
 
 
 class Machine(Protocol):
-    """A machine with a screen and a keyboard; both methods raise `LabError`."""
+    """A machine with a screen and a keyboard; its methods raise `LabError`."""
+
+    def fonts(self) -> Sequence[Font]:
+        """Return the fonts of its screen in addition to the firmware's."""
 
     def picture(self) -> Picture:
         """Return what the screen shows."""
@@ -91,6 +95,16 @@ def _parse(step: object, place: str) -> Step:
     return found
 
 
+def limited(steps: Sequence[Step], seconds: float, place: str) -> list[Step]:
+    """Return the steps with a limit for each `wait` without its own; `LabError` for one that cannot be.
+
+    seconds: the limit; place: of it, for messages.
+    """
+    if not 0 < seconds <= LONGEST:
+        raise LabError(f"{place}: must be more than 0 and at most {LONGEST:g} seconds, not {seconds:g}")
+    return [{**step, "timeout": step.get("timeout", seconds)} if "wait" in step else step for step in steps]
+
+
 def follow(
     machine: Machine,
     steps: Sequence[Step],
@@ -118,7 +132,7 @@ def follow(
 def read(machine: Machine) -> text.Screen:
     """Return what the screen shows as text; `LabError` for a picture that is in no known font."""
     picture = machine.picture()
-    screen = text.read(picture)
+    screen = text.read(picture, machine.fonts)
     if screen.font is None:
         raise LabError(_graphics(picture))
     return screen
@@ -129,7 +143,7 @@ def _wait(
 ) -> None:
     end = clock() + seconds
     picture = machine.picture()
-    screen = text.read(picture)
+    screen = text.read(picture, machine.fonts)
     while True:
         if any(wanted in line for line in screen.lines):
             return
@@ -142,7 +156,7 @@ def _wait(
         sleep(POLL_SECONDS)
         before, picture = picture, machine.picture()
         if picture != before:
-            screen = text.read(picture)
+            screen = text.read(picture, machine.fonts)
 
 
 def _graphics(picture: Picture) -> str:

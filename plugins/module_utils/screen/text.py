@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from .fonts import WIDTH, Font, known
@@ -68,16 +69,17 @@ class Screen(NamedTuple):
         return [run for run in found if run]
 
 
-def read(picture: Picture) -> Screen:
+def read(picture: Picture, more: Callable[[], Sequence[Font]] = tuple) -> Screen:
     """Read the picture with the font and the grid that fit; see `Screen` for a picture that no font fits.
 
-    A screen of one colour is empty text of no font.
+    A screen of one colour is empty text of no font. more: returns fonts in addition to the firmware's, which are tried
+    when none of these fits every cell.
     """
     first = _colour(picture.dots[:3])
     if picture.dots == picture.dots[:3] * (picture.width * picture.height):
         return Screen((), "blank", first)
     best: tuple[float, Font, int, int] | None = None
-    for font in known():
+    for font in itertools.chain(known(), _later(more)):
         for left, top in _grids(picture, font):
             share = _fit(picture, font, left, top)
             if share >= SHARE and (best is None or share > best[0]):
@@ -88,6 +90,10 @@ def read(picture: Picture) -> Screen:
         return Screen((), None, first)
     __, font, left, top = best
     return _read(picture, font, left, top)
+
+
+def _later(more: Callable[[], Sequence[Font]]) -> Iterator[Font]:
+    yield from more()
 
 
 def _grids(picture: Picture, font: Font) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.build import layers
-from ansible_collections.agentlab.ocp.payload.images import components, oci, registry, release
+from ansible_collections.agentlab.ocp.payload.images import code, components, oci, registry, release
 
 MODULES = Path(__file__).resolve().parents[3]
 
@@ -149,8 +149,8 @@ def test_every_component_finds_its_programs(name: str) -> None:
         path = MODULES / module.replace(".", "/")
         source = path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
         assert "def main(" in source.read_text(), module
-    for file in component.files.values():
-        assert (MODULES / "payload" / file).stat().st_mode & 0o100
+    for node in code.executables(component).values():
+        assert node.mode == 0o755 and node.data.startswith(b"#!/")
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,9 @@ class Shows:
         self.pictures = list(pictures)
         self.pressed: list[list[int]] = []
 
+    def fonts(self) -> Sequence[Font]:
+        return ()
+
     def picture(self) -> Picture:
         return self.pictures.pop(0) if len(self.pictures) > 1 else self.pictures[0]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -212,3 +214,55 @@ def test_png_round_trip(data: st.DataObject) -> None:
 def test_png_refused(data: bytes, message: str) -> None:
     with pytest.raises(LabError, match=message):
         picture.read(data)
+
+
+def kernel_image(packed: bytes) -> bytes:
+    """A bzImage with a setup of two sectors, and `packed` as its payload, 32 bytes after them."""
+    header = bytearray(2 * 512)
+    header[0x1F1] = 1
+    header[0x202:0x206] = b"HdrS"
+    header[0x248:0x250] = struct.pack("<II", 32, len(packed))
+    return bytes(header) + bytes(32) + packed + b"more"
+
+
+def kernel_font() -> bytes:
+    """A table of glyphs as a kernel has one: the firmware's, of which Z and V are other ones."""
+    data = next(path for path in fonts.VGABIOS if path.exists()).read_bytes()
+    table = bytearray(data[data.index(VGA.glyphs["A"]) - 16 * ord("A") :][: 256 * 16])
+    for letter in b"ZV":
+        table[16 * letter : 16 * letter + 16] = bytes([0, 0, 0xFF, 0x81, letter, 0x81, 0xFF]).ljust(16, b"\0")
+    return bytes(table)
+
+
+@pytest.mark.parametrize("pack", [lzma.compress, gzip.compress])
+def test_console_of_a_kernel(pack: Callable[[bytes], bytes]) -> None:
+    """The firmware's font fits most cells, but those of two letters; the kernel's fits all."""
+    font = fonts.kernel(kernel_image(pack(bytes(5000) + kernel_font() + bytes(5000))))
+    assert font is not None
+    shown = draw(["A ZONE", "OF VLANs", "with a long line of text, so that the other font fits, too"], font)
+    assert text.read(shown).lines[0] == "A �ONE"
+    screen = text.read(shown, lambda: [font])
+    assert (screen.font, screen.lines[:2]) == ("Linux console, 8x16", ["A ZONE", "OF VLANs"])
+
+
+def test_fonts_of_a_kernel_are_read_only_when_they_are_needed() -> None:
+    def never() -> list[fonts.Font]:
+        raise AssertionError
+
+    assert text.read(draw(["Boot from (hd0,0)"], VGA), never).lines == ["Boot from (hd0,0)"]
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        b"",
+        b"MZ" * 600,
+        kernel_image(b"\x28\xb5\x2f\xfd of another form"),
+        kernel_image(lzma.compress(b"no font")),
+        kernel_image(lzma.compress(kernel_font())[:200]),
+        kernel_image(b"\xfd7zXZ\0 damaged"),
+        kernel_image(gzip.compress(kernel_font())[:10] + b"damaged"),
+    ],
+)
+def test_kernels_without_a_font_that_can_be_read(image: bytes) -> None:
+    assert fonts.kernel(image) is None
