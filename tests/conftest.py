@@ -46,6 +46,7 @@ def _share(path: Path) -> str | None:
     return next((share for start, share in TOGETHER.items() if f"{folder}/".startswith(f"{start}/")), None)
 
 
+@pytest.hookimpl(trylast=True)  # after `-m` has deselected
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     parallel = "PYTEST_XDIST_WORKER" in os.environ
     items.sort(
