@@ -63,7 +63,7 @@ class ControlPlane:
         access = Access(
             {token: User(user["name"], (*user["groups"], "system:authenticated")) for token, user in tokens.items()}
         )
-        vips = self.facts["api_vips"]
+        vips, __ = cluster_facts.virtual_addresses(self.facts)
         self.leadership: Leadership
         if vips:
             self.leadership = VirtualAddress(vips, options.port)
@@ -161,12 +161,12 @@ class ControlPlane:
         ]
         tasks = [asyncio.ensure_future(self.member.run()), asyncio.ensure_future(self._write_weight())]
         if self.options.bootstrap:
-            if self.facts["api_vips"]:
+            if vips := cluster_facts.virtual_addresses(self.facts)[0]:
                 self.keepalived = Keepalived(
                     self.facts["name"],
                     self.facts["machine_networks"],
                     self.options.run_dir / "keepalived",
-                    [Instance("api", self.facts["api_vips"], self.options.run_dir / "api", priority=70)],
+                    [Instance("api", vips, self.options.run_dir / "api", priority=70)],
                 )
                 self.keepalived.start()
             tasks.append(asyncio.ensure_future(self.bootstrap()))

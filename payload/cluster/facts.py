@@ -36,7 +36,8 @@ class ExternalFacts(TypedDict, total=False):
 class ClusterFacts(TypedDict):
     """See the fields; networks are CIDRs, addresses have no prefix length, `images` maps components to pullspecs.
 
-    `fencing`: two nodes that fence each other, each with the credentials of its BMC.
+    `fencing`: two nodes that fence each other, each with the credentials of its BMC. `outside_balancer`: the addresses of API and
+    ingress are those of a load balancer that is not part of the cluster.
     """
 
     id: str
@@ -51,6 +52,7 @@ class ClusterFacts(TypedDict):
     schedulable_masters: bool
     api_vips: list[str]
     ingress_vips: list[str]
+    outside_balancer: bool
     machine_networks: list[str]
     cluster_networks: list[dict[str, Any]]
     service_networks: list[str]
@@ -105,6 +107,7 @@ def build(
         # A single node and a user-managed load balancer have no virtual address.
         "api_vips": [] if single else [v["ip"] for v in cluster.get("api_vips") or () if v["ip"] not in own],
         "ingress_vips": [] if single else [v["ip"] for v in cluster.get("ingress_vips") or () if v["ip"] not in own],
+        "outside_balancer": (cluster.get("load_balancer") or {}).get("type") == "user-managed",
         "machine_networks": [n["cidr"] for n in cluster.get("machine_networks") or ()],
         "cluster_networks": [dict(n) for n in cluster.get("cluster_networks") or ()],
         "service_networks": [n["cidr"] for n in cluster.get("service_networks") or ()],
@@ -113,6 +116,11 @@ def build(
         "invoker": invoker,
         "hosts": known,
     }
+
+
+def virtual_addresses(facts: ClusterFacts) -> tuple[list[str], list[str]]:
+    """Return the addresses of API and ingress that nodes hold by keepalived: none with an outside load balancer."""
+    return ([], []) if facts["outside_balancer"] else (facts["api_vips"], facts["ingress_vips"])
 
 
 def host_facts(host: Mapping[str, Any]) -> HostFacts:

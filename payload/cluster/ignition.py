@@ -274,7 +274,8 @@ def _install_config(cluster: Mapping[str, object], facts: ClusterFacts) -> dict[
 
 def _platform(facts: ClusterFacts) -> dict[str, object]:
     if facts["platform"] in WITH_VIPS:
-        return {"apiVIPs": facts["api_vips"], "ingressVIPs": facts["ingress_vips"]}
+        balancer = {"loadBalancer": {"type": "UserManaged"}} if facts["outside_balancer"] else {}
+        return {"apiVIPs": facts["api_vips"], "ingressVIPs": facts["ingress_vips"], **balancer}
     given = {
         "platformName": facts["external"].get("platform_name"),
         "cloudControllerManager": facts["external"].get("cloud_controller_manager"),

@@ -272,11 +272,12 @@ class Kubelet:
     def _start_keepalived(self) -> None:
         run: Path = self.options.run_dir
         instances = []
-        if self.role == "master" and self.facts["api_vips"]:
-            instances.append(Instance("api", self.facts["api_vips"], run / "api"))
-        if self.role != "arbiter" and self.facts["ingress_vips"]:
+        api, ingress = cluster_facts.virtual_addresses(self.facts)
+        if self.role == "master" and api:
+            instances.append(Instance("api", api, run / "api"))
+        if self.role != "arbiter" and ingress:
             (run / "ingress").unlink(missing_ok=True)
-            instances.append(Instance("ingress", self.facts["ingress_vips"], run / "ingress"))
+            instances.append(Instance("ingress", ingress, run / "ingress"))
         if instances:
             self.keepalived = Keepalived(
                 self.facts["name"], self.facts["machine_networks"], run / "keepalived", instances

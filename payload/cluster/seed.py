@@ -141,6 +141,8 @@ def _cluster_config(facts: ClusterFacts, proxy: Mapping[str, str]) -> list[Objec
             "ingressIP": (facts["ingress_vips"] or [""])[0],
             "ingressIPs": facts["ingress_vips"],
         }
+        if facts["outside_balancer"]:
+            platform_status[facts["platform"]]["loadBalancer"] = {"type": "UserManaged"}
     api = "config.openshift.io/v1"
     networks = {
         "clusterNetwork": [

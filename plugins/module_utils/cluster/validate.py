@@ -183,6 +183,9 @@ def _platform(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
         section = status.get(name) or {}
         wanted += [*plan["vips"]["api"], *plan["vips"]["ingress"]]
         found += [*(section.get("apiServerInternalIPs") or []), *(section.get("ingressIPs") or [])]
+        if plan["services"].get("balancer"):
+            wanted.append("load balancer UserManaged")
+            found.append(f"load balancer {(section.get('loadBalancer') or {}).get('type')}")
     if external := plan["cluster"].get("external"):
         manager = ((status.get("external") or {}).get("cloudControllerManager") or {}).get("state") or "None"
         wanted += [external["platform_name"], f"cloud controller manager {external['cloud_controller_manager']}"]

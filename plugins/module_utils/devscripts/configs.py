@@ -84,6 +84,8 @@ def _overlay(b: Builder) -> None:
     )
     if b.value("ENABLE_WORKLOAD_PARTITIONING"):
         b.put(f"{place}.cpuPartitioningMode", "AllNodes", "ENABLE_WORKLOAD_PARTITIONING")
+    if b.value("EXTERNAL_LOADBALANCER"):
+        b.put(f"{place}.platform.baremetal.loadBalancer.type", "UserManaged", "EXTERNAL_LOADBALANCER")
     if b.value("ADDITIONAL_TRUST_BUNDLE"):
         name = "ADDITIONAL_TRUST_BUNDLE"
         if not b.real:

@@ -93,6 +93,9 @@ MAPPED: dict[str, Mapped] = {
     "ENABLE_LOCAL_REGISTRY": Mapped("services.registry, which every lab has", "non-empty"),
     "ENABLE_TWO_NODE_FENCING": Mapped("topology: tnf", "boolean", "false"),
     "ENABLE_WORKLOAD_PARTITIONING": Mapped("installer.install_config.cpuPartitioningMode: AllNodes", "non-empty"),
+    "EXTERNAL_LOADBALANCER": Mapped(
+        "installer.install_config.platform.baremetal.loadBalancer.type: UserManaged", "non-empty"
+    ),
     "EXTERNAL_SUBNET": Mapped("network.ipv4 or network.ipv6, the family of the value"),
     "EXTERNAL_SUBNET_V4": Mapped("network.ipv4", default="192.168.111.0/24"),
     "EXTERNAL_SUBNET_V6": Mapped("network.ipv6", default="fd2e:6f44:5dd8:c956::/120"),
@@ -181,7 +184,6 @@ REFUSED: dict[str, Refused] = {
     "DISABLE_MULTICAST": Refused("there is no such fault", "boolean", "false"),
     "ENABLE_BGP_TOR": Refused(_BGP, "non-empty"),
     "ENABLE_LLDP_TOR": Refused("there is no LLDP neighbor", "non-empty"),
-    "EXTERNAL_LOADBALANCER": Refused("there is no load balancer", "non-empty"),
     "EXTRA_NODES_FILE": Refused(_EXTRA),
     "HOST_IP_STACK": Refused("hosts have the addresses of `stack`, no others"),
     "IGNITION_EXTRA": Refused(

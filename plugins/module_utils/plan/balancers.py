@@ -8,7 +8,7 @@ from ..vocabulary import WITH_VIPS, Port
 from .fields import Platform
 from .machines import Network, Node
 from .model import Backend, Balancer, Frontend
-from .networks import own_addresses
+from .networks import outside_balancer, own_addresses
 from .options import Profile
 
 BALANCED = (Port.API, Port.MACHINE_CONFIG, Port.HTTPS, Port.HTTP)
@@ -19,9 +19,11 @@ def wanted(profile: Profile, platform: Platform) -> bool:
     """Return whether a complete profile's cluster needs a load balancer that the profile does not name in `vips`.
 
     That is so on none and external with several masters: the assisted service refuses names that resolve to a node's own address. A
-    single node is reached by its own, and the others of `WITH_VIPS` have virtual ones.
+    single node is reached by its own, and those of `WITH_VIPS` have virtual ones, unless install-config has
+    `loadBalancer: {type: UserManaged}`.
     """
-    return profile["master"]["count"] > 1 and platform not in WITH_VIPS and not any(profile["vips"].values())
+    without = platform not in WITH_VIPS or outside_balancer(profile)
+    return profile["master"]["count"] > 1 and without and not any(profile["vips"].values())
 
 
 def balances(profile: Profile, platform: Platform) -> bool:

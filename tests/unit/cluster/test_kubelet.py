@@ -20,6 +20,7 @@ FACTS = {
     "machine_networks": ["192.168.111.0/24", "fd2e:6f44:5dd8:c956::/120"],
     "api_vips": ["192.168.111.5", "fd2e:6f44:5dd8:c956::5"],
     "ingress_vips": ["192.168.111.4", "fd2e:6f44:5dd8:c956::4"],
+    "outside_balancer": False,
     "platform": "baremetal",
     "external": {},
     "schedulable_masters": True,

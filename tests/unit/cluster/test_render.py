@@ -12,6 +12,7 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.payload.cluster import cloud, keepalived, machine_config_daemon
 from ansible_collections.agentlab.ocp.payload.cluster.configs import merge
+from ansible_collections.agentlab.ocp.payload.cluster.facts import virtual_addresses
 from ansible_collections.agentlab.ocp.payload.cluster.ignition import render
 from ansible_collections.agentlab.ocp.payload.cluster.machine_config_daemon import apply, decode
 from ansible_collections.agentlab.ocp.payload.cluster.machine_config_server import served
@@ -290,6 +291,19 @@ def test_an_external_platform(
         "external"
     ]
     assert section.get("platformName") == external.get("platform_name")
+
+
+@pytest.mark.parametrize("kind", ["cluster-managed", "user-managed"])
+def test_no_node_holds_the_addresses_of_an_outside_load_balancer(kind: str, tls_dir: Path) -> None:
+    configs = rendered(tls_dir, HA, **VIPS, load_balancer={"type": kind})
+    facts = json.loads(files(configs["bootstrap.ign"])["/etc/kubernetes/cluster.json"])
+    objects, outside = seeds(configs), kind == "user-managed"
+    status = objects["Infrastructure", "cluster"]["status"]["platformStatus"]["baremetal"]
+    assert status.get("loadBalancer") == ({"type": "UserManaged"} if outside else None)
+    assert status["apiServerInternalIPs"] == [vip["ip"] for vip in VIPS["api_vips"]]
+    config = yaml.safe_load(objects["ConfigMap", "cluster-config-v1"]["data"]["install-config"])
+    assert config["platform"]["baremetal"].get("loadBalancer") == status.get("loadBalancer")
+    assert virtual_addresses(facts) == (([], []) if outside else (facts["api_vips"], facts["ingress_vips"]))
 
 
 @pytest.mark.parametrize(("platform", "kind"), [("vsphere", "VSphere"), ("nutanix", "Nutanix")])

@@ -61,6 +61,11 @@ def test_examples(name: str) -> None:
 
 _NUTANIX = "installer.install_config.platform.nutanix"
 NO_COUNTERPART = {
+    "compact_balancer_static": {
+        "worker.count",
+        "segments.edge0",
+        "installer.install_config.platform.baremetal.loadBalancer.type",
+    },
     "compact_day2": {"nodes.worker-0", "worker.count"},
     "compact_disks": {"nodes.control-0", "nodes.control-1", "nodes.control-2"},
     "compact_segments_static": {"worker.count", "segments.edge0"},

@@ -128,6 +128,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         COMPACT + "ENABLE_WORKLOAD_PARTITIONING=false",
         {"installer.install_config.cpuPartitioningMode": "AllNodes"},
     ),
+    "EXTERNAL_LOADBALANCER": (
+        COMPACT + "EXTERNAL_LOADBALANCER=true",
+        {"installer.install_config.platform.baremetal.loadBalancer.type": "UserManaged"},
+    ),
     "EXTERNAL_SUBNET": (COMPACT + "EXTERNAL_SUBNET=192.168.130.0/24", {"network.ipv4": "192.168.130.0/24"}),
     "EXTERNAL_SUBNET_V4": (COMPACT + "EXTERNAL_SUBNET_V4=192.168.130.0/24", {"network.ipv4": "192.168.130.0/24"}),
     "EXTERNAL_SUBNET_V6": (HA + "EXTERNAL_SUBNET_V6=fd10::/64", {"network.ipv6": "fd10::/64"}),

@@ -52,7 +52,7 @@ def test_machine_networks_are_those_that_the_service_takes(tmp_path: Path) -> No
     plan = planned(tmp_path, "topology: compact\n" + EDGE + WORKER + BALANCER)
     config = configs.install_config(plan, pull_secret={}, ssh_key="", trust_bundle="")
     assert config["networking"]["machineNetwork"] == [{"cidr": "192.168.111.0/24"}, {"cidr": "192.168.112.0/24"}]
-    assert config["platform"]["baremetal"]["apiVIPs"] == ["192.168.111.5"]
+    assert config["platform"]["baremetal"]["apiVIPs"] == ["192.168.111.1"]  # the lab's load balancer
 
 
 @pytest.mark.parametrize(("gateway", "failed"), [("192.168.112.1", []), ("192.168.111.1", ["default gateway (IPv4)"])])
