@@ -12,7 +12,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 PACKAGE = "ansible_collections/agentlab/ocp"
 FOLDERS = ("payload/node_agent", "payload/node_agent/swarm")
-NAMES = ("_deps", "_yaml", "addresses", "bounded", "documents", "log", "plan/topologies", "shapes", "vocabulary")
+NAMES = (
+    "_deps",
+    "_yaml",
+    "addresses",
+    "bounded",
+    "documents",
+    "log",
+    "plan/topologies",
+    "releases/distributions",
+    "shapes",
+    "vocabulary",
+)
 FILES = tuple(f"plugins/module_utils/{name}.py" for name in NAMES)
 EPOCH = (1980, 1, 1, 0, 0, 0)
 MAIN = f"import sys; from {PACKAGE.replace('/', '.')}.payload.node_agent.swarm.main import main; sys.exit(main())\n"

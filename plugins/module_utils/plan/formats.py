@@ -174,6 +174,8 @@ FORMATS: dict[str, Format] = {
         lines=True,
     ),
     "word": Format("text of printable characters, tabs and line breaks; quote what YAML takes for no text", lines=True),
-    "typed": Format("one line of printable characters and tabs", test=lambda text: "\n" not in text, lines=True),
+    "typed": Format(
+        "one line of printable characters and tabs", test=lambda text: text != "" and "\n" not in text, lines=True
+    ),
     "line": Format("one line of printable characters", test=lambda text: bool(text.strip())),
 }

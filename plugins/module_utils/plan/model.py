@@ -367,8 +367,8 @@ class Installer(_Installer, total=False):
     """The file that describes the machines; null, or not given: agent-config.yaml."""
     mirrors_file: File | None
     """File with more mirrors, of oc-mirror v2 or `agentlab mirror`; null, or not given: there is none."""
-    manifests: dict[Name, dict[str, Any]]
-    """Extra manifests, by name; each is written to `openshift/NAME.yaml`."""
+    manifests: dict[Name, dict[str, Any]] | None
+    """Extra manifests, by name; each is written to `openshift/NAME.yaml`. Null, or not given: there are none."""
     manifests_dir: File | None
     """Folder with more of them; null, or not given: there is none."""
 

@@ -139,7 +139,7 @@ def _read_install_config(data: bytes) -> None:
         profile = RELEASES[name]
         config = install_config.parse(data.decode("utf-8", "replace"), _LOG)
         install_config.set_defaults(config, profile, "4.22.0")
-        build: Any = SimpleNamespace(profile=profile, log=_LOG, release_facts={"error": "none"})
+        build: Any = SimpleNamespace(profile=profile, version="4.22.0", log=_LOG, release_facts={"error": "none"})
         validation.validate(config, build)
         aci = agent_cluster_install(config, None, [], "4.22.0", profile)
         check_agent_cluster_install(aci, profile)

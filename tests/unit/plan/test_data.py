@@ -229,7 +229,11 @@ def test_no_format_takes_two_lines() -> None:
         "hctl": "0:0:0:1",
         "name_format": "a-%d",
     }
-    assert [name for name, rule in FORMATS.items() if rule.lines] == ["script", "word"]  # of commands
+    assert [name for name, rule in FORMATS.items() if rule.lines] == [
+        "script",
+        "word",
+        "typed",
+    ]  # of commands, and tabs that are typed
     for name in FORMATS.keys() - {"script", "word"}:
         text = good.get(name, "abc")
         assert fits(name, text), name

@@ -18,8 +18,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.reproduce import Evid
 ROOT = Path(__file__).parents[3]
 PROFILES = ROOT / "config_examples"
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())["jobs"]
-# Profiles whose configs do not say all: a real release, files of the user, and networks besides the machine network.
-NOT_IN_CONFIGS = {"sno_ipv4_ocp", "sno_okd", "sno_bond_vlan"}
+# Profiles whose configs do not say all: a real release, files of the user, networks besides the machine network, and segments.
+NOT_IN_CONFIGS = {"sno_ipv4_ocp", "sno_okd", "sno_bond_vlan", "compact_balancer_static"}
 LEVEL = 'time="2026-11-23T10:12:17Z" level=warning msg="'
 
 
