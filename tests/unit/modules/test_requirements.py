@@ -14,7 +14,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils import _ansible, _dep
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("*.py"))
 PROGRAMS = {"installer_build": ["git", "Go"]}
-"""Requirements that are no Python libraries, by module."""
+"""Programs among the requirements, by module."""
 PACKAGE = "ansible_collections.agentlab.ocp.plugins"
 
 
