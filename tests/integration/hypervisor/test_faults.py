@@ -38,7 +38,7 @@ except ConnectionRefusedError:
 except OSError:
     print('deaf')
 """
-SECONDS = 60
+SECONDS = 180
 
 
 def until(test: Callable[[], bool], what: str) -> None:
