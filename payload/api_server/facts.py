@@ -30,6 +30,15 @@ def user_managed(cluster: Cluster) -> bool:
     return bool(cluster.get("user_managed_networking"))
 
 
+def outside_balancer(cluster: Cluster) -> bool:
+    """Return whether users bring their own load balancer for API and ingress (`load_balancer.type` is `user-managed`).
+
+    VIPs then belong to the balancer: a host need not be in every machine network, and its VIPs may be in use. This
+    differs from user-managed networking, with which the cluster has no VIPs at all.
+    """
+    return (cluster.get("load_balancer") or {}).get("type") == "user-managed"
+
+
 def machine_cidrs(cluster: Cluster) -> list[str]:
     return [entry["cidr"] for entry in cluster.get("machine_networks", ()) if entry.get("cidr")]
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json
-from .facts import installation_disk, is_sno
+from .facts import installation_disk, is_sno, outside_balancer
 from .models import MODELS, Invalid
 from .objects import Cluster, Host
 
@@ -95,6 +95,7 @@ def _platform(cluster: Cluster, hosts: list[Host], kind: str) -> dict[str, Any]:
     found: dict[str, Any] = {
         "provisioningNetwork": "Disabled",
         **vips,
+        **({"loadBalancer": {"type": "UserManaged"}} if outside_balancer(cluster) else {}),
         "hosts": [_host_entry(host) for host in ordered],
     }
     sources = cluster.get("ntp_sources") or cluster.get("additional_ntp_source") or ""

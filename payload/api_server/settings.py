@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...plugins.module_utils.documents import LIMITS, DocumentError, load_yaml_all
+from ...plugins.module_utils.vocabulary import SETTINGS_MANIFEST
 from .config import DEFAULTS, seconds
 
-NAME = "agentlab-settings"
 #: A manifest with settings is read in the event loop.
 MOST_BYTES = 32 * 1024
 _LIMITS = LIMITS._replace(size=MOST_BYTES, nodes=1000, depth=20)
@@ -30,7 +30,7 @@ def of(documents: Iterable[object]) -> dict[str, Any] | None:
         if not isinstance(document, dict) or document.get("kind") != "ConfigMap":
             continue
         metadata = document.get("metadata")
-        if isinstance(metadata, dict) and metadata.get("name") == NAME:
+        if isinstance(metadata, dict) and metadata.get("name") == SETTINGS_MANIFEST:
             found = document.get("data")
             return found if isinstance(found, dict) else {"data": [found]} if found is not None else {}
     return None
@@ -42,10 +42,10 @@ def read(content: bytes) -> dict[str, str] | None:
     Used at each start and after each change of the manifests. A manifest that is too large or not YAML counts as one
     without settings.
     """
-    if NAME.encode() not in content or len(content) > MOST_BYTES:
+    if SETTINGS_MANIFEST.encode() not in content or len(content) > MOST_BYTES:
         return None
     try:
-        found = of(load_yaml_all(content, name=NAME, limits=_LIMITS))
+        found = of(load_yaml_all(content, name=SETTINGS_MANIFEST, limits=_LIMITS))
     except DocumentError:
         return None
     if found is None:

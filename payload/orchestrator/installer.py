@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ...plugins.module_utils.documents import load_json, load_yaml_all, read_file
 from ...plugins.module_utils.ignition.resources import read_data_url
-from ...plugins.module_utils.vocabulary import Stage
+from ...plugins.module_utils.vocabulary import SETTINGS_MANIFEST, Stage
 from ..cluster import machine_config_daemon
 from ..cluster.configs import Config, merge
 from ..cluster.settings import seconds
@@ -286,7 +286,7 @@ def live_settings(host: Host) -> Path:
             if (
                 isinstance(document, dict)
                 and document.get("kind") == "ConfigMap"
-                and document["metadata"].get("name") == "agentlab-settings"
+                and (document.get("metadata") or {}).get("name") == SETTINGS_MANIFEST
             ):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(json.dumps(document.get("data") or {}))

@@ -23,6 +23,7 @@ from ...plugins.module_utils.documents import load_json, load_yaml, load_yaml_al
 from ...plugins.module_utils.ignition.resources import data_file
 from ...plugins.module_utils.installer import credentials
 from ...plugins.module_utils.installer.credentials import SIGNERS
+from ...plugins.module_utils.vocabulary import SETTINGS_MANIFEST
 from ..api_server.prepare import TRUST_ANCHOR, kubeconfig, password
 from ..api_server.release import component_images, release_version
 from ..cluster import ignition, units
@@ -262,7 +263,7 @@ def _settings(manifests: Mapping[str, str]) -> dict[str, str]:
     for document in documents:
         if not isinstance(document, dict) or document.get("kind") != "ConfigMap":
             continue
-        if (document.get("metadata") or {}).get("name") == "agentlab-settings":
+        if (document.get("metadata") or {}).get("name") == SETTINGS_MANIFEST:
             return {str(key): str(value) for key, value in (document.get("data") or {}).items()}
     return {}
 

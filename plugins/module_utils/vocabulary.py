@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 LAB_VERSION = "4.22.0-lab"
 """OpenShift's version as the lab payload has it."""
+SETTINGS_MANIFEST = "agentlab-settings"
+"""Name of the ConfigMap that carries the lab's intervals to its programs, as an extra manifest."""
 REGISTRY = "registry.agentlab.test"
 """Host in the pullspecs of the lab payload. No DNS has it: the lab's own registry is its mirror."""
 RELEASE_REPOSITORY, PAYLOAD_REPOSITORY = "lab/release", "lab/payload"

@@ -137,7 +137,9 @@ def main() -> None:
         owner.of_cluster(module.params, check=module.check_mode)
         node = display.node_of(plan, module.params["node"])
         wanted = module.params["steps"]
-        todo = steps.parse(node.get("screen_steps") or [] if wanted is None else wanted)
+        if wanted is None:
+            wanted = node.get("screen_steps") or []
+        todo = steps.parse(wanted)
         limited = steps.limited(todo, module.params["timeout"], "timeout")
         changed = any("press" in step or "type" in step for step in todo)
         if module.check_mode:

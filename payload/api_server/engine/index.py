@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from ....plugins.module_utils.documents import load_json
-from ....plugins.module_utils.vocabulary import Component
+from ....plugins.module_utils.vocabulary import SETTINGS_MANIFEST, Component
 from .. import settings, validations
 from ..bodies import ConnectivityReport
 from ..config import Config, requirements_for
@@ -234,7 +234,7 @@ class Index:
         return self._settings[cluster_id]
 
     def _read_settings(self, cluster_id: str) -> dict[str, str]:
-        for content in self.store.files_with(cluster_id, "manifest/", settings.NAME.encode(), settings.MOST_BYTES):
+        for content in self.store.files_with(cluster_id, "manifest/", SETTINGS_MANIFEST.encode(), settings.MOST_BYTES):
             found = settings.read(content)
             if found is not None:
                 return found

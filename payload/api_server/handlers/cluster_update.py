@@ -10,7 +10,7 @@ from ..calls import Call, handler
 from ..document import tracked
 from ..engine import Engine, time_text
 from ..errors import ApiError
-from ..facts import is_dual
+from ..facts import is_dual, outside_balancer
 from ..objects import NETWORKS, VIPS, Cluster
 from ..tables import OPEN_CLUSTER
 from .cluster_fields import PLAIN, check_sources, check_vips, networks, no_vips_of_users, olm_operators, vip_fields
@@ -72,7 +72,7 @@ def _network_update(e: Engine, cluster: Cluster, body: ClusterParams, managed: b
             if body.get(key):
                 raise ApiError(400, f"Setting {name} VIPs is forbidden when cluster is in vip-dhcp-allocation mode")
         return fields
-    users, dual = validations.outside_balancer(merged), is_dual(merged)
+    users, dual = outside_balancer(merged), is_dual(merged)
     if body.get("machine_networks") and not dual and not users:
         raise ApiError(
             400,

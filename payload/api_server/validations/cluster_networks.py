@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..facts import is_day2, is_sno, machine_cidrs, user_managed
+from ..facts import is_day2, is_sno, machine_cidrs, outside_balancer, user_managed
 from ..hardware import Inventory
 from ..network import contains, family, host_networks, network, overlapping
 from ..objects import VIPS
 from .base import ERROR, FAILURE, PENDING, SUCCESS, Category, Gate, Result, validation
-from .view import View, cidrs_of, machine_networks_needed, outside_balancer
+from .view import View, cidrs_of, machine_networks_needed
 
 ClusterCheck = Callable[[View], Result]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .. import inventory as inv
-from ..facts import control_planes, hostname_of, is_day2, is_sno, machine_cidrs, role_of, user_managed
+from ..facts import control_planes, hostname_of, is_day2, is_sno, machine_cidrs, outside_balancer, role_of, user_managed
 from ..hardware import Disk, LimitKey
 from ..network import addresses, contains, family, in_networks, network, overlapping
 from ..objects import Cluster, Host
 from .base import ERROR, FAILURE, HIDDEN, NO_INVENTORY, PENDING, SUCCESS, Category, Gate, Result, validation
-from .view import HostView, address_list, machine_networks_needed, outside_balancer
+from .view import HostView, address_list, machine_networks_needed
 
 _DAY2_ALONE = "Day2 host is not required to be connected to other hosts in the cluster"
 

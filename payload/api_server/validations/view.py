@@ -221,15 +221,6 @@ def machine_networks_needed(cluster: Cluster) -> bool:
     return not user_managed(cluster) or is_sno(cluster)
 
 
-def outside_balancer(cluster: Cluster) -> bool:
-    """Return whether users bring their own load balancer for API and ingress (`load_balancer.type` is `user-managed`).
-
-    VIPs then belong to the balancer: a host need not be in every machine network, and its VIPs may be in use. This
-    differs from user-managed networking, with which the cluster has no VIPs at all.
-    """
-    return (cluster.get("load_balancer") or {}).get("type") == "user-managed"
-
-
 def vips_needed(cluster: Cluster) -> bool:
     """Return whether the cluster needs API and ingress VIPs.
 

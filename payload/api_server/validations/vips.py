@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ....plugins.module_utils.documents import load_json
-from ..facts import is_day2, is_sno, machine_cidrs, user_managed
+from ..facts import is_day2, is_sno, machine_cidrs, outside_balancer, user_managed
 from ..network import contains, network
 from ..objects import Host, Vip, VipKey
 from .base import FAILURE, PENDING, SUCCESS, Category, Gate, Result, validation
-from .view import View, address_list, outside_balancer
+from .view import View, address_list
 
 ClusterCheck = Callable[[View], Result]
 

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..release.mirror_set import MirrorSource
-from ..vocabulary import WITH_VIPS
+from ..vocabulary import SETTINGS_MANIFEST, WITH_VIPS
 from . import disks, faults, phases
 from .machines import Node
-from .manifests import SETTINGS
 from .model import Plan
 from .options import DigestSource
 from .profile import merge
@@ -122,7 +121,7 @@ def settings_manifest(plan: Plan) -> dict[str, Any] | None:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": SETTINGS, "namespace": "openshift-config"},
+        "metadata": {"name": SETTINGS_MANIFEST, "namespace": "openshift-config"},
         "data": dict(plan["settings"]),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +135,17 @@ def _manifest(path: Path) -> str:
     return text
 
 
+def _twice(own: Collection[str], folder: str | None) -> Iterator[Finding]:
+    """Yield the manifests of a profile's folder that the profile has itself, too. own: their names."""
+    try:
+        given = manifests_of(folder) if folder else {}
+    except FileError:
+        return  # which `check` reports
+    for name in own:
+        if f"{name}.yaml" in given:
+            yield ("installer", "manifests_dir"), folder, f"has {name}.yaml, as installer.manifests has; remove one"
+
+
 def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
     """Yield problems of the files in a complete profile or a plan.
 
@@ -154,6 +165,7 @@ def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
                 reader(name)
             except FileError as error:
                 yield ("installer", key), name, str(error)
+    yield from _twice(installer.get("manifests") or {}, installer.get("manifests_dir"))
     if profile["release"]["payload"] == "lab":
         for name, source in profile["release"]["payload_overrides"].items():
             yield from _override(name, source)

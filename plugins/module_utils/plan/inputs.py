@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from ..keys import ensure_ssh_key
 from ..releases.distributions import DISTRIBUTIONS
+from ..vocabulary import SETTINGS_MANIFEST
 from . import certificates, files, manifests, secrets
 from .configs import agent_config, install_config, settings_manifest
 from .model import Plan
@@ -67,18 +68,18 @@ def _manifests(plan: Plan) -> dict[str, Mapping[str, object] | str]:
     folder = installer.get("manifests_dir")
     own = {f"{name}.yaml": manifest for name, manifest in (installer.get("manifests") or {}).items()}
     given = _named(folder, "installer.manifests_dir", files.manifests_of) if folder else {}
-    for name in own.keys() & given.keys():
-        raise RunError(f"installer.manifests_dir is {folder!r}: has {name}, as installer.manifests has; remove one")
-    return {**({f"{manifests.SETTINGS}.yaml": settings} if settings else {}), **given, **own}
+    return {**({f"{SETTINGS_MANIFEST}.yaml": settings} if settings else {}), **given, **own}
 
 
 def _removed(run_dir: Path, wanted: Collection[str]) -> Iterator[Change]:
     """Yield the manifests that the profile no longer has: they are removed, unless users changed them."""
     for last in sorted((run_dir / LAST).glob("*.y*ml")):
         path, text = run_dir / manifests.FOLDER / last.name, _text(last)
-        if last.name not in wanted:
-            yield from [Change(path, text, "", 0o600)] if _text(path) == text else []
-            yield Change(last, text, "", 0o600)
+        if last.name in wanted:
+            continue
+        if _text(path) == text:
+            yield Change(path, text, "", 0o600)
+        yield Change(last, text, "", 0o600)
 
 
 def _pull_secret(plan: Plan) -> Mapping[str, object]:

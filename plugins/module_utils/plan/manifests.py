@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ..vocabulary import SETTINGS_MANIFEST
 from .options import Profile
 from .problems import Finding
 
 FOLDER = "openshift"
 """Where the installer looks for extra manifests, below its directory."""
-SETTINGS = "agentlab-settings"
-"""The lab's own manifest: the ConfigMap of `configs.settings_manifest`."""
-TAKEN = (SETTINGS, "install-config", "agent-config")
+TAKEN = (SETTINGS_MANIFEST, "install-config", "agent-config")
 """Names of other input files, of which the run directory keeps copies in one folder."""
 _EXAMPLE = "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfig, metadata: {name: 50-chrony}}"
 

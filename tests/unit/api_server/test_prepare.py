@@ -82,6 +82,14 @@ def test_install_config_has_the_overrides() -> None:
     assert config["platform"]["baremetal"]["apiVIPs"] == ["192.168.111.5"]
 
 
+@pytest.mark.parametrize(("kind", "shown"), [("cluster-managed", None), ("user-managed", {"type": "UserManaged"})])
+def test_install_config_names_an_outside_load_balancer(kind: str, shown: dict[str, str] | None) -> None:
+    """The operators of a real payload read it there: without it they would serve the addresses themselves."""
+    one = task()
+    config = yaml.safe_load(install_config.text({**one.cluster, "load_balancer": {"type": kind}}, one.hosts))
+    assert config["platform"]["baremetal"].get("loadBalancer") == shown
+
+
 def test_install_config_of_a_single_node_names_its_disk() -> None:
     one = task()
     host = {**one.hosts[0], "bootstrap": True, "installation_disk_id": "/dev/disk/by-id/wwn-0x1"}

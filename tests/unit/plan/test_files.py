@@ -133,6 +133,17 @@ def test_manifests_of_the_profile_that_are_refused(tmp_path: Path) -> None:
     ]
 
 
+def test_a_manifest_of_profile_and_folder_is_refused_before_anything_is_created(tmp_path: Path) -> None:
+    manifest = "{apiVersion: v1, kind: Namespace, metadata: {name: one}}"
+    folder = tmp_path / "given"
+    folder.mkdir()
+    (folder / "one.yaml").write_text(manifest)
+    text = f"installer:\n  manifests: {{one: {manifest}}}\n  manifests_dir: {folder}\n"
+    assert report(tmp_path / "p.yml", text) == [
+        f"3:3: installer.manifests_dir is '{folder}': has one.yaml, as installer.manifests has; remove one"
+    ]
+
+
 def test_what_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for name in (tmp_path, tmp_path / "fifo", "/dev/zero"):
