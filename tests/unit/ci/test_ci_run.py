@@ -82,6 +82,26 @@ def test_wrong_jobs_are_named(tmp_path: Path) -> None:
         jobs.load("b", table)
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("[]", r"jobs\.yml is a list, not a mapping"),
+        ("a: {}", r"jobs\.yml\.jobs is null, not a mapping"),
+        ("jobs: {a: [x]}", r"jobs\.yml\.jobs\['a'\] is a list, not a mapping"),
+        ("jobs: {a: {stages: wait}}", r"jobs\['a'\]\.stages is a string, not a list"),
+        ("jobs: {a: {overrides: {x: [y]}}}", r"jobs\['a'\]\.overrides\['x'\] is a list, not a string"),
+        ("jobs: {a: {again: 'no'}}", r"jobs\['a'\]\.again is a string, not a boolean"),
+        ("jobs: {a: {expect: {exit_code: 5, cause: x}}}", r"jobs\['a'\]\.expect\.log is null, not a list"),
+        ("jobs: {a: {idle_minutes: ten}}", r"jobs\['a'\]\.idle_minutes is a string, not a number"),
+        ("jobs: {a: {profile: [sno_ipv4]}}", r"jobs\['a'\]\.profile is a list, not a name or a mapping"),
+    ],
+)
+def test_a_table_of_other_types_is_named(tmp_path: Path, text: str, wanted: str) -> None:
+    (tmp_path / "jobs.yml").write_text(text)
+    with pytest.raises(ValueError, match=wanted):
+        jobs.names(tmp_path / "jobs.yml")
+
+
 def test_a_job_that_expects_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
     runner = stages.Runner(jobs.load("fault-registry-down", TABLE), "utjob", shared.Place("artifacts", tmp_path))

@@ -143,11 +143,15 @@ class Runner:
             inventory, variables = lab.inputs(name, self.cluster, self.profile)
         except (ValueError, OSError) as refusal:
             return Stage(name, 0, str(refusal), int(Refused(refusal).ended))
-        known = Redactor(of_run(self.run_dir))
+        known, redactor = of_run(self.run_dir), Redactor(of_run(self.run_dir))
 
         def keep(event: dict[str, Any]) -> bool:
-            nonlocal failed, exit_code
-            self.artifacts.add("events.jsonl", known.feed(json.dumps(event, default=str)) + "\n")
+            nonlocal failed, exit_code, known, redactor
+            if event["event"] == "playbook_on_task_start" and not known:
+                # The first stage makes the passwords of a run.
+                known = of_run(self.run_dir)
+                redactor = Redactor(known)
+            self.artifacts.add("events.jsonl", redactor.feed(json.dumps(event, default=str)) + "\n")
             data = event.get("event_data") or {}
             result = data.get("res") or {}
             if event["event"] == "runner_on_ok" and data.get("resolved_action") == "agentlab.ocp.cluster_info":
