@@ -1,4 +1,4 @@
-"""Secrets that stand beside their name, not after it: `value:` below `name: PASSWORD`, and the word below an option in a list.
+"""Secrets that stand next to their name, not after it: `value:` below `name: PASSWORD`, and the word below an option in a list.
 
 Containers have their environment and their arguments in these forms. The patterns are bounded, as those of `redact`.
 """

@@ -67,7 +67,7 @@ class Bmc:
         """
         try:
             parts = urlsplit(url)
-        except ValueError:  # brackets that are no IPv6 address
+        except ValueError:  # brackets around something other than an IPv6 address
             parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Refused(400, f"Image {url!r}: must be an http or https URL")

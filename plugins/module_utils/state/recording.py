@@ -84,7 +84,7 @@ class Recorder:
             append(self.path, b"".join(lines))
 
     def _patch(self, change: Any, after: Any, *, secret: bool) -> Any:
-        """Return a patch without secrets. after: the value that it makes, which has the names beside what has changed."""
+        """Return a patch without secrets. after: the value that it makes, which has the names next to what has changed."""
         if isinstance(change, list):
             return [self._clean(after, secret=secret)] if change else change
         return {
@@ -108,7 +108,7 @@ def _entry(value: Any, key: str) -> Any:
 
 
 def _is_secret(value: Any, key: str) -> bool:
-    """Return whether an entry of a mapping or a list is a secret: by its key, the name or kind beside it, or the option in front of it."""
+    """Return whether an entry of a mapping or a list is a secret: by its key, the name or kind next to it, or the option in front of it."""
     if isinstance(value, list):
         before, item = value[int(key) - 1] if int(key) else None, value[int(key)]
         option = isinstance(before, str) and before.startswith("-") and isinstance(item, str)

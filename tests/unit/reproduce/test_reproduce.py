@@ -172,7 +172,7 @@ def test_a_hostile_log_takes_no_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("role", [{}, [], {"a": 1}, 3, True])
-def test_a_role_of_another_type_is_none(tmp_path: Path, role: object) -> None:
+def test_a_role_of_another_type_does_not_count(tmp_path: Path, role: object) -> None:
     folder = left(tmp_path, {"topology": "compact", "stack": "ipv4", "addressing": "static"})
     path = folder / "agent-config.yaml"
     content = yaml.safe_load(path.read_text())

@@ -63,7 +63,7 @@ def test_what_changes_is_recorded_once_and_read_again(tmp_path: Path) -> None:
     assert player.get("assisted", "/clusters/1") is None
 
 
-def test_no_secret_is_recorded_that_stands_beside_its_name(tmp_path: Path) -> None:
+def test_no_secret_next_to_its_name_is_recorded(tmp_path: Path) -> None:
     """Environment and arguments of containers, commands of tests, and Secrets among a profile's manifests; also where only they change."""
     tape = Recorder(tmp_path / "r")
 
