@@ -41,6 +41,7 @@ from ansible.plugins.callback import CallbackBase
 from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load_json
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import visible
 from ansible_collections.agentlab.ocp.plugins.module_utils.redact import redact
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import write_atomic
 
 if TYPE_CHECKING:
     from ansible.executor.stats import AggregateStats
@@ -278,7 +279,6 @@ class CallbackModule(CallbackBase):
         if path is None or (path.exists() and (ignored or not self._ignored)):
             return
         self._ignored = ignored
-        path.parent.mkdir(parents=True, exist_ok=True)
         note = {
             "stage": self._stage,
             "task": self._task,
@@ -286,4 +286,4 @@ class CallbackModule(CallbackBase):
             "message": redact(message),
             **more,
         }
-        path.write_text(json.dumps(note) + "\n", encoding="utf-8")
+        write_atomic(path, json.dumps(note) + "\n")

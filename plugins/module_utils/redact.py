@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO
 from urllib.parse import quote
 
+from .redact_pairs import Pair, announced, quoted
 from .redact_shapes import HIDDEN, hide_shapes, is_encoded, triggered
 from .redact_words import is_innocent, is_key_file, is_secret_key
 
@@ -68,6 +69,7 @@ class Redactor:
         self._below: int | None = None  # the indent of a key whose value is the lines below it
         self._maybe: int | None = None  # the same, if no mapping follows
         self._data: tuple[int, bool] | None = None  # the indent of `data:`, and whether all below it is secret
+        self._pair: Pair | None = None  # what the line below the name of a secret has
 
     def feed(self, text: str) -> str:
         """Return `text` (whole lines) without secrets.
@@ -88,7 +90,7 @@ class Redactor:
         parts, document, secret = [], list[str](), False
         for line in [*text.split("\n"), "---"]:
             if line.startswith("---") and not line.startswith("-----"):
-                self._secret_document, self._below, self._maybe, self._data = secret, None, None, None
+                self._secret_document, self._below, self._maybe, self._data, self._pair = secret, None, None, None, None
                 parts += [self.feed("\n".join(document))] if document else []
                 document, secret = [], False
             secret = secret or _IS_SECRET.search(line) is not None
@@ -103,6 +105,7 @@ class Redactor:
             or self._below is not None
             or self._maybe is not None
             or self._data is not None
+            or self._pair is not None
         )
 
     def _line(self, line: str) -> str:
@@ -129,7 +132,20 @@ class Redactor:
             if indent > self._below:
                 return head + body[:indent] + HIDDEN + ("\r" if body.endswith("\r") else "")
             self._below = None
-        return head + self._scan(self._below_data(body, indent), indent)
+        return head + self._scan(self._below_data(self._beside(body, indent), indent), indent)
+
+    def _beside(self, body: str, indent: int) -> str:
+        """A line whose value is a secret by the name in the line above it."""
+        named = announced(body)
+        pair, self._pair = self._pair, named[1] if named and is_secret_key(named[0]) else None
+        start = pair.value(body) if pair else None
+        if start is None:
+            return body
+        self._pair = None
+        begin, end, closed = quoted(body, start)
+        if not closed or begin == end or _BLOCK_SCALAR.match(body, start):
+            self._below = indent  # it continues in the lines below
+        return body if is_innocent(body[begin:end]) else f"{body[:begin]}{HIDDEN}{body[end:]}"
 
     def _below_data(self, body: str, indent: int) -> str:
         """The values below `data:` of a Secret: all of them when it is known to be one, else those that are base64 of text."""
@@ -173,7 +189,9 @@ class Redactor:
             if name in ("data", "stringData") and not inside and (region := self._flow_data(line, word)):
                 pieces += [hide_shapes(line[done : word.start()]), region[0]]
                 done = position = region[1]
-            elif is_secret_key(name) and (span := self._value(line, word, indent)):
+            elif (span := self._named(line, word, indent)) or (
+                is_secret_key(name) and (span := self._value(line, word, indent))
+            ):
                 pieces += [hide_shapes(line[done : span[0]]), HIDDEN]
                 done = position = span[1]
         return "".join([*pieces, hide_shapes(line[done:])])
@@ -239,6 +257,16 @@ class Redactor:
         value = line[span[0] : span[1]] if span else ""
         return None if not span or is_innocent(value, prose=how == "prose") else span
 
+    def _named(self, line: str, word: re.Match[str], indent: int) -> tuple[int, int] | None:
+        """Where the value of `{"name": "PASSWORD", "value": "X"}` begins and ends."""
+        found = _FLOW_NAMED.match(line, word.end()) if word.group().lower() in ("name", "key") else None
+        if not found or not is_secret_key(found["word"]):
+            return None
+        if found["open"]:
+            return self._quoted(line, found.end(), found["open"], indent, at_start=False)
+        span = _span(_PLAIN["flow"].match(line, found.end()))
+        return None if span and is_innocent(line[slice(*span)]) else span
+
     def _quoted(self, line: str, start: int, mark: str, indent: int, at_start: bool) -> tuple[int, int] | None:
         """A quoted value; one that is not closed on its line continues on following lines that are indented deeper."""
         position = start
@@ -261,6 +289,10 @@ _DATA = re.compile(r"""(?P<indent> {0,64}(?:- {1,4})?)["']?(?P<name>data|stringD
 _MAPPING = re.compile(r"""[ \t]{0,256}(?:- {1,4})?(?:["']?[\w./-]{1,253}["']?:(?:[ \t\r]|\Z)|[{\[}\]])""")
 _PAIR = re.compile(
     r"""(?P<key>[ \t]{0,64}["']?[\w.-]{1,253}["']?:(?:[ \t]{1,16}|\Z)["']?)(?P<value>[^"'\r]*)(?P<end>["']?,?\r?)\Z"""
+)
+_FLOW_NAMED = re.compile(
+    rf"(?:{_QUOTE})?[ \t]{{0,8}}[:=][ \t]{{0,8}}(?:{_QUOTE})?(?P<word>[\w.-]{{1,128}})(?:{_QUOTE})?[ \t]{{0,8}},?[ \t]{{0,8}}"
+    rf"(?:{_QUOTE})?[vV]alue(?:{_QUOTE})?[ \t]{{0,8}}[:=][ \t]{{0,8}}(?P<open>{_QUOTE})?"
 )
 _FLOW_DATA = re.compile(rf"(?:{_QUOTE})?:[ \t]{{0,8}}\{{")
 _FLOW_PAIR = re.compile(

@@ -11,7 +11,7 @@ HIDDEN = "REDACTED"
 # Most lines of a console have none of these, and are passed on as they are.
 _TRIGGERS = (
     "pass", "token", "secret", "auth", "key", "cred", "cookie", "psk", "bearer", "basic", "begin ", "data", "eyj", "$", "://", "-u", "user", "ls0t",
-    "dockerc", "id_", "login", "ya29", "age-s", "sha256~", "pat_", "gh", "akia", "asia", "aiza", "xox", "glpat", "{s", "npm_", "wep",
+    "dockerc", "id_", "login", "ya29", "age-s", "sha256~", "pat_", "gh", "akia", "asia", "aiza", "xox", "glpat", "{s", "npm_", "wep", "pw",
 )  # fmt: skip
 
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/_-]{4})+(?:[A-Za-z0-9+/_-]{2}==|[A-Za-z0-9+/_-]{3}=)?\Z")

@@ -53,7 +53,7 @@ options:
         description: Text that is typed on a US keyboard.
         type: str
       picture:
-        description: Path of a picture of the screen (PNG), which is written on the hypervisor.
+        description: Path of a picture of the screen (PNG, mode 0600), which is written on the hypervisor.
         type: path
   timeout:
     description: Limit in seconds of each O(steps[].wait) that has none.

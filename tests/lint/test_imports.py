@@ -22,6 +22,7 @@ LAYERS = (
         "errors",
         "files",
         "log",
+        "redact_pairs",
         "redact_shapes",
         "redact_words",
         "releases",

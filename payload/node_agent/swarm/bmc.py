@@ -65,7 +65,10 @@ class Bmc:
         Refused: no such URL, or one that names another infra-env, whose image would make the host another cluster's.
         The image is not fetched.
         """
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError:  # brackets around something other than an IPv6 address
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Refused(400, f"Image {url!r}: must be an http or https URL")
         named = _UUID.findall(url)
@@ -174,7 +177,7 @@ class Bmcs:
 
     def _authorize(self, header: str) -> None:
         expected = base64.b64encode(f"{USER}:{self._password}".encode()).decode()
-        if self._password and not hmac.compare_digest(header, f"Basic {expected}"):
+        if self._password and not hmac.compare_digest(header.encode(errors="replace"), f"Basic {expected}".encode()):
             raise Refused(401, "user name or password is wrong")
 
     def _change(self, bmc: Bmc, method: str, what: str, body: dict[str, Any]) -> None:
@@ -194,7 +197,7 @@ class Bmcs:
             raise Refused(405, f"{method} of {what}: not possible")
 
     def _reset(self, bmc: Bmc, kind: Any) -> None:
-        if kind not in RESETS:
+        if not isinstance(kind, str) or kind not in RESETS:
             raise Refused(400, f"ResetType {kind!r}: must be one of {', '.join(RESETS)}")
         after = RESETS[kind]
         if after == "On" and bmc.on:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from ..documents import load_yaml, read_file
+from ..shapes import Shape, check, named
 from ..vocabulary import RUN_STAGES
 
 
@@ -60,10 +61,20 @@ DEFAULTS: Job = {
 }
 
 
+_JOB: Shape = {
+    "overrides": {"*": str}, "stages": [str], "variables": dict, "again": bool, "verbs": bool, "fencing": bool, "day2": bool, "gather": bool,
+    "expect": {"exit_code!": int, "cause!": str, "log!": [str]},
+}  # fmt: skip
+_EITHER = (
+    ("profile", (str, dict), "a name or a mapping"), ("idle_minutes", (int, float), "a number"),
+    ("timeout_minutes", (int, float), "a number"),
+)  # fmt: skip
+
+
 def names(path: Path) -> list[str]:
     """The jobs of a table; none when there is no such file, as in an installed collection.
 
-    path: of `ci/jobs.yml`; the names are sorted. Raises `OSError` and `DocumentError` for a damaged table.
+    path: of `ci/jobs.yml`; the names are sorted. Raises `OSError`, and `ValueError` for a damaged table.
     """
     return sorted(_table(path)) if path.exists() else []
 
@@ -111,4 +122,10 @@ def check_stages(stages: Sequence[str], where: str) -> None:
 
 
 def _table(path: Path) -> dict[str, dict[str, Any]]:
-    return cast(dict[str, dict[str, Any]], load_yaml(read_file(path), name=path.name)["jobs"])
+    table = load_yaml(read_file(path), name=path.name)
+    check(table, {"jobs!": {"*": _JOB}}, path.name)
+    for name, job in table["jobs"].items():
+        for field, kinds, what in _EITHER:
+            if field in job and (not isinstance(job[field], kinds) or isinstance(job[field], bool)):
+                raise ValueError(f"{path.name}.jobs[{name!r}].{field} is {named(job[field])}, not {what}")
+    return cast(dict[str, dict[str, Any]], table["jobs"])

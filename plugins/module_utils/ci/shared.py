@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import errno
 import html
+import os
 import shlex
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..documents import DocumentError, load_yaml, read_file
+from ..files import new_file
 from ..plan.model import Plan
 from ..plan.rundir import dump
 from ..state import write_atomic
@@ -72,14 +76,14 @@ class Place:
         return after
 
     def add(self, name: str, text: str) -> None:
-        """Append to a file that grows, such as a log; without an end of line of its own.
+        """Append to a file that grows, such as a log (0600); without an end of line of its own.
 
         After an error the file is left as it is: later text would hide the gap.
         """
         if self.path is None or name in self._lost:
             return
         try:
-            with (self.path / name).open("a", encoding="utf-8") as stream:
+            with open(self.path / name, "a", encoding="utf-8", opener=partial(os.open, mode=_PRIVATE)) as stream:
                 stream.write(text)
         except OSError as error:
             self._lost[name] = _reason(error)
@@ -256,14 +260,20 @@ def archives(report: Path, target: Path) -> None:
     redacted already. Raises OSError.
     """
     for host in sorted(path for path in (report / "hosts").glob("*") if path.is_dir()):
-        with tarfile.open(target / f"agent-gather-{host.name}.tar.xz", "w:xz") as tar:
+        with _packed(target / f"agent-gather-{host.name}.tar.xz", "w:xz") as tar:
             tar.add(host, f"agent-gather-{host.name}")
     consoles = [(path, f"{_dashed(path.stem)}_console.log") for path in sorted((report / "console").glob("*.log"))]
     others = [(path, path.name) for path in sorted((report / "libvirt").glob("*"))]
     if consoles or others:
-        with tarfile.open(target / "libvirt-logs.tar.gz", "w:gz") as tar:
+        with _packed(target / "libvirt-logs.tar.gz", "w:gz") as tar:
             for path, name in _unique([*consoles, *others]):
                 tar.add(path, f"libvirt-logs/{name}")
+
+
+@contextmanager
+def _packed(path: Path, mode: Literal["w:xz", "w:gz"]) -> Iterator[tarfile.TarFile]:
+    with new_file(path, overwrite=True) as stream, tarfile.open(fileobj=stream, mode=mode) as tar:
+        yield tar
 
 
 def _unique(files: list[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:

@@ -13,6 +13,7 @@ from ..conformance.model import Case, Lab
 from ..errors import AgentlabError
 from ..redact import redact
 from ..report.page import junit
+from ..state import write_atomic
 from ..vocabulary import Exit
 from .cluster import add_cluster, again_inside, find
 from .terminal import say
@@ -36,6 +37,7 @@ def main(argv: list[str]) -> int:
         kubeconfig = args.kubeconfig
         if kubeconfig is None:
             cluster = find(args.cluster)
+            cluster.check_remote_owner()
             again_inside(cluster, ["conformance", *argv])
             kubeconfig = cluster.kubeconfig
         return _run(kubeconfig, cases, args.junit)
@@ -79,8 +81,7 @@ def _run(kubeconfig: Path, cases: Sequence[Case], folder: Path | None) -> int:
     finally:
         # Also of a suite that was interrupted: what it has found is kept.
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / JUNIT).write_text(_junit(results, start, kubeconfig), encoding="utf-8")
+            write_atomic(folder / JUNIT, _junit(results, start, kubeconfig))
     failed = sum(bool(result.failure) for result in results)
     skipped = sum(bool(result.skipped) for result in results)
     passed = len(results) - failed - skipped

@@ -74,6 +74,7 @@ def save(cluster: Cluster, args: argparse.Namespace) -> int:
 
 
 def show(cluster: Cluster, args: argparse.Namespace) -> int:
+    of(cluster).check()
     found = lab.existing(cluster.state_dir)
     sizes = lab.sizes(of(cluster), found)
     if args.output:

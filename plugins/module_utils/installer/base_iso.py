@@ -90,7 +90,7 @@ def _from_release(build: Build, arch: str) -> dict[str, str]:
     path, checksum, stream = folder / name, folder / f"{name}.sha256", folder / f"{build.os_stream}-stream.json"
     if path.exists() and checksum.exists():
         build.log.info("Verifying cached file")
-        if _sha256(path) == checksum.read_text().split()[0]:
+        if _sha256(path) == _stated(checksum):
             build.log.info(f"Using cached Base ISO {path}")
             return {"path": str(path), "identity": f"{pullspec}/{name}"}
         path.unlink()
@@ -106,14 +106,20 @@ def _from_release(build: Build, arch: str) -> dict[str, str]:
             f"failed to get base ISO image: base ISO for {arch} not found in release image, check release image "
             "architecture"
         )
-    stated = checksum.read_text().split()[0] if checksum.exists() else digest
+    stated = _stated(checksum) if checksum.exists() else digest
     if stated != digest:
         path.unlink()
         checksum.unlink()
         raise RegistryError(f"{pullspec}: /coreos/{name} has sha256 {digest}, not {stated}")
-    checksum.write_text(f"{digest}\n")
+    with files.new_file(checksum, overwrite=True, mode=0o644) as out:
+        out.write(f"{digest}\n".encode())
     build.log.info(f"Base ISO obtained from release and cached at [{path}]")
     return {"path": str(path), "identity": f"{pullspec}/{name}"}
+
+
+def _stated(checksum: Path) -> str:
+    """Return the digest in a file of sha256sum(1); "" if it has none."""
+    return (checksum.read_text(errors="replace").split() or [""])[0]
 
 
 def _sha256(path: Path) -> str:

@@ -91,7 +91,7 @@ class Reservation(TypedDict):
 
     mac: Mac | None
     """MAC of the interface."""
-    duid: str | None
+    duid: Annotated[str, "duid"] | None
     """Link-layer DHCPv6 unique identifier of the interface."""
     ip: Ip
     """The address that it gets."""

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..assisted import shapes
+from ..cluster import shapes as objects
 from ..documents import load_yaml, read_file
 from ..errors import AssistedError
 from ..plan import rundir
 from ..plan.model import Plan
 from ..plan.stored import checked
+from ..shapes import Shape, ShapeError, check
 from ..state.recording import CAUSES, PROFILE, Answer, Player, Tape
 from .causes import Cause, signs
 from .evidence import Facts, Unit
 
 PLAN = "/plan"
+_TEXTS: Shape = {"*": str}
+_UNITS: Shape = {"*": {"state!": str, "restarts": int, "said": str}}
 
 
 def record(tape: Tape, facts: Facts, causes: Sequence[Cause], plan: Plan) -> None:
@@ -46,8 +50,8 @@ def record(tape: Tape, facts: Facts, causes: Sequence[Cause], plan: Plan) -> Non
 
 def plan_of(player: Player) -> Plan | None:
     """Return the plan of a recording; None if it has none. Raises `PlanError` for one of another form."""
-    found = _body(player, PLAN, None)
-    return checked(found) if isinstance(found, dict) else None
+    found = _body(player, PLAN, dict, None)
+    return checked(found) if found is not None else None
 
 
 def replayed(player: Player, plan: Plan, run_dir: Path | None = None) -> Facts:
@@ -55,31 +59,29 @@ def replayed(player: Player, plan: Plan, run_dir: Path | None = None) -> Facts:
 
     run_dir: that commands in the causes name. What has another form than expected is left out.
     """
-    at = _named(player)
-    nodes = _items(player.get("openshift", "/api/v1/nodes"))
+    nodes = _items(player, "/api/v1/nodes", objects.NODES)
     live = _ok(player.get("openshift", "/version"))
     if not live and nodes is not None and player.get("openshift", "/version") is not None:
         nodes = None
-    units = {name: unit for name, unit in at("/units").items() if isinstance(unit, dict)}
+    units: dict[str, Any] = _body(player, "/units", _UNITS, {})
     refused = player.get("assisted", "/infra-envs")
     return Facts(
         plan=plan,
-        domains=_body(player, "/domains", None),
-        consoles=at("/consoles"),
+        domains=_body(player, "/domains", _TEXTS, None),
+        consoles=_body(player, "/consoles", _TEXTS, {}),
         cluster=cluster(player),
         events=events(player),
         nodes=[] if nodes is None and live else nodes,
         operators=operators(player),
-        pods=_items(player.get("openshift", "/api/v1/pods")) or (),
-        reachable=at("/reachable"),
-        services=at("/services"),
+        pods=_items(player, "/api/v1/pods", objects.PODS) or (),
+        reachable=_body(player, "/reachable", {"*": bool}, {}),
+        services=_body(player, "/services", _TEXTS, {}),
         node_zero={
-            name: Unit(str(unit.get("state")), int(unit.get("restarts") or 0), str(unit.get("said") or ""))
-            for name, unit in units.items()
+            name: Unit(unit["state"], unit.get("restarts") or 0, unit.get("said") or "") for name, unit in units.items()
         },
-        rendezvous_ip=str(_body(player, "/rendezvous-ip", "") or ""),
+        rendezvous_ip=_body(player, "/rendezvous-ip", str, ""),
         refusal=f"HTTP 401: {refused.body}" if refused and refused.status == 401 else "",
-        refused=at("/refused"),
+        refused=_body(player, "/refused", _TEXTS, {}),
         run_dir=run_dir,
     )
 
@@ -104,28 +106,30 @@ def events(player: Player) -> list[dict[str, Any]]:
 
 def operators(player: Player) -> list[dict[str, Any]] | None:
     """Return the ClusterOperators; None while the API does not answer."""
-    return _items(player.get("openshift", "/apis/config.openshift.io/v1/clusteroperators"))
+    return _items(player, "/apis/config.openshift.io/v1/clusteroperators", objects.CLUSTER_OPERATORS)
 
 
-def _named(player: Player) -> Callable[[str], dict[str, Any]]:
-    def at(path: str) -> dict[str, Any]:
-        found = _body(player, path, {})
-        return found if isinstance(found, dict) else {}
-
-    return at
-
-
-def _body(player: Player, path: str, default: Any) -> Any:
+def _body(player: Player, path: str, shape: Shape, default: Any) -> Any:
+    """Return what the lab had; the default for what is not there or of another shape."""
     answer = player.get("lab", path)
-    return default if answer is None else answer.body
+    return answer.body if answer is not None and _fits(answer.body, shape) else default
+
+
+def _fits(value: object, shape: Shape) -> bool:
+    try:
+        check(value, shape, "")
+    except ShapeError:
+        return False
+    return True
 
 
 def _ok(answer: Answer | None) -> bool:
     return answer is not None and answer.status == 200
 
 
-def _items(answer: Answer | None) -> list[dict[str, Any]] | None:
-    if answer is None or answer.status != 200 or not isinstance(answer.body, dict):
+def _items(player: Player, path: str, shape: Shape) -> list[dict[str, Any]] | None:
+    answer = player.get("openshift", path)
+    if answer is None or answer.status != 200 or not _fits(answer.body, shape):
         return None
-    found = answer.body.get("items")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else None
+    items: list[dict[str, Any]] = answer.body["items"]
+    return items

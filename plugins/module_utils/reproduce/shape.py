@@ -216,7 +216,8 @@ def _hosts(
     nodes: dict[str, dict[str, Any]] = {}
     static = False
     for at, host in sorted(enumerate(hosts), key=lambda one: not one[1].get("role")):
-        role = host.get("role") or next((role for role in free if free[role]), "")
+        given = host.get("role")
+        role = given if given and isinstance(given, str) else next((role for role in free if free[role]), "")
         if not free.get(role):
             unknown.append(f"agent-config.yaml: hosts[{at}]: the cluster has no {role or 'node'} left for it")
             continue

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Protocol, TypedDict
 
 from ..errors import LabError
+from ..files import new_file
 from . import keys, text
 from .fonts import Font
 from .picture import Picture, to_png
@@ -30,7 +30,7 @@ class Step(TypedDict, total=False):
     type: str
     """Text to type on a US keyboard."""
     picture: str
-    """Path of the PNG file to write."""
+    """Path of the PNG file to write, 0600: a screen may show a password. One that exists is replaced."""
 
 
 class Machine(Protocol):
@@ -124,7 +124,8 @@ def follow(
         elif "picture" in step:
             data = to_png(machine.picture())
             try:
-                Path(step["picture"]).write_bytes(data)
+                with new_file(step["picture"], overwrite=True) as file:
+                    file.write(data)
             except OSError as error:
                 raise LabError(f"{step['picture']}: the picture cannot be written: {error.strerror}") from error
 

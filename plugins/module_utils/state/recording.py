@@ -30,6 +30,8 @@ _PIECE = MAX_LINE // 4  # bytes of a patch: a longer line is cut when it is gath
 _LONGEST_STEP = 3600.0
 _LATE = 60.0
 _FULL = "/full"
+_LOGINS = ("-u", "-U", "--user", "--proxy-user")
+"""Options of curl with user:password."""
 PROFILE, CAUSES = "/profile", "/causes"
 """Paths of what the lab had: the profile, and the causes that the run found, the first one first (`text` and `next`)."""
 
@@ -66,7 +68,7 @@ class Recorder:
             return
         self._known[source, path] = (status, body)
         change = patch(before[1], body) if before else [body]
-        clean = self._clean(change, secret=False)
+        clean = self._patch(change, body, secret=False)
         head = {
             "time": round(time.time(), 3),
             "at": round(time.monotonic(), 3),
@@ -81,15 +83,40 @@ class Recorder:
                 lines = [_line(head | {"source": "lab", "path": _FULL, "patch": [MOST_BYTES]})]
             append(self.path, b"".join(lines))
 
+    def _patch(self, change: Any, after: Any, *, secret: bool) -> Any:
+        """Return a patch without secrets. after: the value that it makes, which has the names next to what has changed."""
+        if isinstance(change, list):
+            return [self._clean(after, secret=secret)] if change else change
+        return {
+            key: self._patch(inner, _entry(after, key), secret=secret or _is_secret(after, key)) if inner else inner
+            for key, inner in change.items()
+        }
+
     def _clean(self, value: Any, *, secret: bool) -> Any:
-        """Return a value or a patch without secrets. secret: it is below a key of a secret."""
+        """Return a value without secrets. secret: it is below the name of one."""
         if isinstance(value, dict):
-            return {key: self._clean(item, secret=secret or is_secret_key(key)) for key, item in value.items()}
+            return {key: self._clean(item, secret=secret or _is_secret(value, key)) for key, item in value.items()}
         if isinstance(value, list):
-            return [self._clean(item, secret=secret) for item in value]
+            return [self._clean(item, secret=secret or _is_secret(value, str(at))) for at, item in enumerate(value)]
         if not isinstance(value, str):
             return value
         return HIDDEN if secret and not is_innocent(value) else self._redactor.document(value)
+
+
+def _entry(value: Any, key: str) -> Any:
+    return value[int(key)] if isinstance(value, list) else value[key]
+
+
+def _is_secret(value: Any, key: str) -> bool:
+    """Return whether an entry of a mapping or a list is a secret: by its key, the name or kind next to it, or the option in front of it."""
+    if isinstance(value, list):
+        before, item = value[int(key) - 1] if int(key) else None, value[int(key)]
+        option = isinstance(before, str) and before.startswith("-") and isinstance(item, str)
+        return option and (is_secret_key(before) or (before in _LOGINS and ":" in item))
+    if key in ("data", "stringData") and value.get("kind") == "Secret":
+        return True
+    name = value.get("name")
+    return is_secret_key(key) or (key == "value" and isinstance(name, str) and is_secret_key(name))
 
 
 def _line(entry: object) -> bytes:

@@ -82,6 +82,26 @@ def test_wrong_jobs_are_named(tmp_path: Path) -> None:
         jobs.load("b", table)
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("[]", r"jobs\.yml is a list, not a mapping"),
+        ("a: {}", r"jobs\.yml\.jobs is null, not a mapping"),
+        ("jobs: {a: [x]}", r"jobs\.yml\.jobs\['a'\] is a list, not a mapping"),
+        ("jobs: {a: {stages: wait}}", r"jobs\['a'\]\.stages is a string, not a list"),
+        ("jobs: {a: {overrides: {x: [y]}}}", r"jobs\['a'\]\.overrides\['x'\] is a list, not a string"),
+        ("jobs: {a: {again: 'no'}}", r"jobs\['a'\]\.again is a string, not a boolean"),
+        ("jobs: {a: {expect: {exit_code: 5, cause: x}}}", r"jobs\['a'\]\.expect\.log is null, not a list"),
+        ("jobs: {a: {idle_minutes: ten}}", r"jobs\['a'\]\.idle_minutes is a string, not a number"),
+        ("jobs: {a: {profile: [sno_ipv4]}}", r"jobs\['a'\]\.profile is a list, not a name or a mapping"),
+    ],
+)
+def test_a_table_of_other_types_is_named(tmp_path: Path, text: str, wanted: str) -> None:
+    (tmp_path / "jobs.yml").write_text(text)
+    with pytest.raises(ValueError, match=wanted):
+        jobs.names(tmp_path / "jobs.yml")
+
+
 def test_a_job_that_expects_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
     runner = stages.Runner(jobs.load("fault-registry-down", TABLE), "utjob", shared.Place("artifacts", tmp_path))
@@ -162,12 +182,43 @@ def test_a_job_leaves_its_artifacts(
     assert {"configure.log", "image.log", "events.jsonl"} <= {path.name for path in out.iterdir()}
     assert (out / "run/install-config.yaml").exists()
     assert not any("c2VjcmV0OnNlY3JldA" in path.read_text(errors="ignore") for path in out.rglob("*") if path.is_file())
+    assert {path.stat().st_mode & 0o777 for path in out.rglob("*") if path.is_file()} == {0o600}
     assert (tmp_path / "shared" / outcome.STATUS).read_text() == "4\n"
     assert {path.name for path in (tmp_path / "shared").iterdir()} == {
         outcome.STATUS,
         outcome.INFRASTRUCTURE_LOG,
         "custom-links.txt",
     }
+
+
+def test_output_of_the_verbs_is_redacted_before_it_is_an_artifact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While they run, the artifacts have nothing of it; binary files of the run directory, which cannot be redacted, stay there."""
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
+    out, root = tmp_path / "out", tmp_path / "root"
+    out.mkdir()
+    (root / "ci").mkdir(parents=True)
+    (root / "ci/verbs.py").write_text(
+        f"import pathlib\nprint('password: opaquehunter', flush=True)\nprint([p.name for p in pathlib.Path({str(out)!r}).iterdir()])"
+    )
+    monkeypatch.setattr(stages, "ROOT", root)
+    job = {**jobs.load("e2e-agent-sno-ipv4", TABLE), "profile": "sno_ipv4"}
+    runner = stages.Runner(job, "utjob", shared.Place("artifacts", out))
+    assert not runner.program("verbs").error
+    assert (out / "verbs.log").read_text() == "password: REDACTED\n[]\n"
+    for name, data in (
+        ("report/hosts/a.gz", b"\xff\0"),
+        ("packets.pcap", b"\xd4\xc3opaquehunter"),
+        ("logs/a.log", b"token: opaquehunter"),
+    ):
+        (runner.run_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (runner.run_dir / name).write_bytes(data)
+    runner.collect()
+    found = {str(path.relative_to(out)): path for path in out.rglob("*") if path.is_file()}
+    assert {"report/hosts/a.gz", "hosts/a.gz"} & set(found) and "run/logs/a.log" in found
+    assert not any(b"opaquehunter" in path.read_bytes() for path in found.values())
+    assert {path.stat().st_mode & 0o777 for path in found.values()} == {0o600}
 
 
 def test_a_bad_profile_is_a_failure_of_the_configuration(

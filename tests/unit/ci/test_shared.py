@@ -149,3 +149,12 @@ def test_archives_have_the_names_of_others(tmp_path: Path, run_dir: Path) -> Non
     with tarfile.open(tmp_path / "libvirt-logs.tar.gz") as tar:
         assert tar.getnames() == ["libvirt-logs/ostest-master-0_console.log", "libvirt-logs/ostest_master_0.xml"]
     shared.archives(tmp_path / "nothing", tmp_path)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.glob("*.tar.*")} == {0o600}
+
+
+def test_a_log_that_grows_is_private(tmp_path: Path) -> None:
+    place = shared.Place("artifacts", tmp_path)
+    place.add("events.jsonl", "a\n")
+    place.add("events.jsonl", "b\n")
+    assert (tmp_path / "events.jsonl").read_text() == "a\nb\n"
+    assert (tmp_path / "events.jsonl").stat().st_mode & 0o777 == 0o600

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import images
+import recordings
 import yaml
 from ansible_collections.agentlab.ocp.payload.api_server.errors import ApiError
 from ansible_collections.agentlab.ocp.payload.api_server.handlers import infra_envs
@@ -423,6 +424,7 @@ TARGETS: dict[str, Target] = {
     "iso": Target(images.isos, images.mangle_iso, images.read_iso),
     "minimal": Target(images.isos, images.mangle_iso, images.read_for_minimal),
     "miniso": Target(images.recipes, mangle, images.read_recipe),
+    "recording": Target(recordings.recordings, recordings.damaged, recordings.read),
     "ignition": Target(_ignitions, hostile_json, _read_ignition),
     "kargs": Target(
         lambda: [b'{"default": "a b=c", "files": [{"path": "x", "offset": 5, "end": "#"}], "size": 900}', b"a b=c console=ttyS0 root=x"],

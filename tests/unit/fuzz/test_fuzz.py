@@ -11,7 +11,7 @@ import pytest
 FUZZER = Path(__file__).with_name("fuzz.py")
 NAMES = (
     "yaml", "json", "profile", "plan", "state", "install-config", "agent-config", "manifests", "nmstate", "static-networks", "registries",
-    "cpio", "iso", "minimal", "miniso", "ignition", "kargs",
+    "cpio", "iso", "minimal", "miniso", "ignition", "kargs", "recording",
 )  # fmt: skip
 
 

@@ -105,6 +105,21 @@ def test_it_is_fetched_once(directory: Any, make: Any, registry: Any, files: dic
     assert kernel.exists() and not registry.requests
 
 
+@pytest.mark.parametrize("left", [b"", b"\n", b"\xff\xfe", b"abc"])
+def test_a_sum_that_a_killed_run_left_is_not_believed(
+    directory: Any, make: Any, registry: Any, files: dict[str, bytes], left: bytes
+) -> None:
+    payload = Payload(registry, files)
+    directory.write("install-config.yaml", payload.install_config(make))
+    directory.write("agent-config.yaml", make.agent_config())
+    create(directory, payload, "image")
+    (checksum,) = (directory.path / ".cache").rglob("coreos-x86_64.iso.sha256")
+    checksum.write_bytes(left)
+    create(directory, payload)
+    assert (directory.path / "boot-artifacts/agent.x86_64-vmlinuz").read_bytes() == b"kernel"
+    assert checksum.read_text().split() == [hashlib.sha256(files["coreos-x86_64.iso"]).hexdigest()]
+
+
 @pytest.mark.parametrize(("version", "asked", "kernel"), [
     ("4.22.0", "rhel-10", b"kernel of 10"), ("5.0.0", None, b"kernel of 10"), ("5.0.0", "rhel-9", b"kernel"), ("4.22.0", "rhel-9", b"kernel"),
     ("5.0.0-okd-scos.0", None, b"kernel"),

@@ -137,6 +137,9 @@ def test_requests_that_are_refused(service: FakeAssisted, port: str) -> None:
     for method, what, body, status in (
         ("POST", f"{path}/Actions/ComputerSystem.Reset", b'{"ResetType": "Nmi"}', 400),
         ("POST", f"{path}/Actions/ComputerSystem.Reset", b"{" * 1000, 400),
+        ("POST", f"{path}/Actions/ComputerSystem.Reset", b'{"ResetType": []}', 400),
+        ("POST", f"{path}/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", b'{"Image": "http://[x/a.iso"}', 400),
+        ("PATCH", path, b'{"Boot": {"BootSourceOverrideTarget": {}}}', 400),
         ("POST", f"{path}/Actions/ComputerSystem.Reset", b"x" * 100_000, 413),
         ("PATCH", path, b'{"Boot": {"BootSourceOverrideTarget": "Moon"}}', 400),
         ("DELETE", path, b"", 405),
@@ -148,6 +151,8 @@ def test_requests_that_are_refused(service: FakeAssisted, port: str) -> None:
         with pytest.raises(urllib.error.HTTPError) as caught:
             urllib.request.urlopen(request, timeout=SECONDS)
         assert caught.value.code == status, what
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(urllib.request.Request(f"{running.root}{path}", headers={"Authorization": "Basic \xe4"}))
     running.swarm.stop()
     running.end()
 

@@ -139,6 +139,10 @@ HOSTILE = {
     "groups": "a1b2c-",
     "parens": "password: a,b",
     "references": "password: ${",
+    "named": '{"name":"password","value":"',
+    "names": "- name: password\n",
+    "names and values": "- name: password\n  value: a\n",
+    "options of a list": "- --password\n",
 }
 
 

@@ -188,6 +188,9 @@ def test_clients_get_what_was_answered_then(run: Path, tmp_path: Path) -> None:
             played.get("/version")  # this cluster's API never came
         with pytest.raises(urllib.error.HTTPError, match="403"):
             played.get("/recording", Host="evil.example")
+        with urllib.request.urlopen(f"{played.url}/", timeout=10) as answer:
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
         with pytest.raises(urllib.error.HTTPError, match="405"):
             urllib.request.urlopen(f"{played.url}/recording", data=b"{}", timeout=10)
 

@@ -171,6 +171,16 @@ def test_a_hostile_log_takes_no_time(tmp_path: Path) -> None:
     assert time.process_time() - before < 10  # a minute where each place of the line is tried
 
 
+@pytest.mark.parametrize("role", [{}, [], {"a": 1}, 3, True])
+def test_a_role_of_another_type_does_not_count(tmp_path: Path, role: object) -> None:
+    folder = left(tmp_path, {"topology": "compact", "stack": "ipv4", "addressing": "static"})
+    path = folder / "agent-config.yaml"
+    content = yaml.safe_load(path.read_text())
+    content["hosts"][1]["role"] = role
+    path.write_text(yaml.safe_dump(content))
+    assert len(reproduce(folder).raw["nodes"]) == 3
+
+
 def test_a_rendezvous_address_of_no_host_is_kept(tmp_path: Path) -> None:
     folder = left(tmp_path, {"topology": "compact", "stack": "ipv4", "addressing": "static"})
     path = folder / "agent-config.yaml"

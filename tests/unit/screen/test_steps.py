@@ -61,6 +61,18 @@ def test_follow(tmp_path: Path) -> None:
     assert machine.pressed == [[1], [2], [28]]
     assert (tmp_path / "menu.png").read_bytes().startswith(b"\x89PNG")
     assert steps.read(machine).lines[0] == "Select boot device:"
+    assert (tmp_path / "menu.png").stat().st_mode & 0o777 == 0o600, "a screen may show a password"
+
+
+def test_a_picture_is_complete_or_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "old.png"
+    old.write_bytes(b"old")
+    link = tmp_path / "menu.png"
+    link.symlink_to(old)
+    with pytest.raises(LabError, match=r"x/y\.png: the picture cannot be written: No such file or directory"):
+        steps.follow(Shows(FIRST), [{"picture": str(tmp_path / "x/y.png")}])
+    steps.follow(Shows(FIRST), [{"picture": str(link)}])
+    assert old.read_bytes() == b"old" and link.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,33 @@ def test_what_changes_is_recorded_once_and_read_again(tmp_path: Path) -> None:
     assert player.get("assisted", "/clusters/1") is None
 
 
+def test_no_secret_next_to_its_name_is_recorded(tmp_path: Path) -> None:
+    """Environment and arguments of containers, commands of tests, and Secrets among a profile's manifests; also where only they change."""
+    tape = Recorder(tmp_path / "r")
+
+    def pods(secret: str) -> dict[str, Any]:
+        env = [{"name": "MODE", "value": "fast"}, {"name": "DB_PASSWORD", "value": secret}]
+        return {"items": [{"spec": {"containers": [{"env": env, "args": ["--user", "core", "--token", secret]}]}}]}
+
+    for secret in ("swordfish1", "marlinspike2"):
+        tape("openshift", "/api/v1/pods", 200, pods(secret))
+        manifests = {
+            "a": {"kind": "Secret", "stringData": {"note": secret}},
+            "b": {"kind": "ConfigMap", "data": {"c": "kept"}},
+        }
+        run = ["curl", "-u", f"admin:{secret}", "-s", "http://x/"]
+        tape("lab", "/plan", 200, {"installer": {"manifests": manifests}, "tests": [{"name": "t", "run": run}]})
+    text = (tmp_path / "r").read_text()
+    assert "swordfish1" not in text and "marlinspike2" not in text
+    player = Player(load(text.encode(), "r"))
+    player.seek(player.recording.length)
+    answer, plan = player.get("openshift", "/api/v1/pods"), player.get("lab", "/plan")
+    hidden = {"items": [{"spec": {"containers": [{**pods("REDACTED")["items"][0]["spec"]["containers"][0]}]}}]}
+    assert answer and answer.body == hidden
+    assert plan and plan.body["installer"]["manifests"]["b"]["data"] == {"c": "kept"}
+    assert plan.body["tests"][0]["run"] == ["curl", "-u", "REDACTED", "-s", "http://x/"]
+
+
 def test_no_secret_is_recorded(tmp_path: Path) -> None:
     tape = Recorder(tmp_path / "r", ["geheim-geheim"])
     tape("assisted", "/clusters/1?x=geheim-geheim", 200, {"password": "swordfish", "text": "a geheim-geheim b"})

@@ -27,6 +27,7 @@ from ...report import page
 from ...report.page import junit
 from ...report.page.model import Run
 from ...report.secrets import of_run
+from ...state import write_atomic
 from ...state.owner import OwnerError
 from .. import lab, orphans
 from ..places import PLAYBOOKS, ROOT, run_dir
@@ -142,11 +143,15 @@ class Runner:
             inventory, variables = lab.inputs(name, self.cluster, self.profile)
         except (ValueError, OSError) as refusal:
             return Stage(name, 0, str(refusal), int(Refused(refusal).ended))
-        known = Redactor(of_run(self.run_dir))
+        known, redactor = of_run(self.run_dir), Redactor(of_run(self.run_dir))
 
         def keep(event: dict[str, Any]) -> bool:
-            nonlocal failed, exit_code
-            self.artifacts.add("events.jsonl", known.feed(json.dumps(event, default=str)) + "\n")
+            nonlocal failed, exit_code, known, redactor
+            if event["event"] == "playbook_on_task_start" and not known:
+                # The first stage makes the passwords of a run.
+                known = of_run(self.run_dir)
+                redactor = Redactor(known)
+            self.artifacts.add("events.jsonl", redactor.feed(json.dumps(event, default=str)) + "\n")
             data = event.get("event_data") or {}
             result = data.get("res") or {}
             if event["event"] == "runner_on_ok" and data.get("resolved_action") == "agentlab.ocp.cluster_info":
@@ -205,16 +210,18 @@ class Runner:
         It has `VERBS_LIMIT` seconds; its output is `<name>.log` in the artifacts. The error has the lines that are not
         `ok`.
         """
-        start, path, status = time.monotonic(), self.artifacts.folder / f"{name}.log", 1
-        with path.open("w", encoding="utf-8") as log:
+        start, status = time.monotonic(), 1
+        # A file without a name: whatever ends this job, the artifacts never have the secrets.
+        with tempfile.TemporaryFile() as log:
             command = [sys.executable, str(ROOT / f"ci/{name}.py"), self.cluster]
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # Its status decides: what a library prints besides is not a failure.
                 status = subprocess.run(
                     command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, timeout=VERBS_LIMIT
                 ).returncode
-        text = redact(path.read_text(errors="replace"), of_run(self.run_dir))
-        path.write_text(text)
+            log.seek(0)
+            text = redact(log.read().decode(errors="replace"), of_run(self.run_dir))
+        self.artifacts.write(f"{name}.log", text)
         failed = [line for line in text.splitlines() if not line.startswith("ok  ")] if status else []
         return Stage(name, time.monotonic() - start, "; ".join(failed) or ("not finished" if status else ""))
 
@@ -268,22 +275,21 @@ class Runner:
     def collect(self) -> None:
         """Copy the run directory without secrets, with the page of the run, and pack the report under the names of OpenShift CI.
 
-        Private folders (auth, tls, ssh), ISOs and files from `LARGE` bytes on are left out. A failure to write is noted
-        in the artifacts' place.
+        Private folders (auth, tls, ssh), ISOs, files from `LARGE` bytes on, and binary files outside of the report, such as
+        captured packets, are left out. All files are 0600. A failure to write is noted in the artifacts' place.
         """
         secrets = of_run(self.run_dir)
         try:
             self.found = page.write(self.run_dir)
             for source, target in self._worth_keeping():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                data = source.read_bytes()
-                if source.relative_to(self.run_dir) in _WITHOUT_SECRETS:
-                    target.write_bytes(data)
-                    continue
-                try:
-                    target.write_text(redact(data.decode(), secrets))
-                except UnicodeDecodeError:  # an archive, redacted when it was gathered
-                    target.write_bytes(data)
+                data, inside = source.read_bytes(), source.relative_to(self.run_dir)
+                if inside not in _WITHOUT_SECRETS:
+                    try:
+                        data = redact(data.decode(), secrets).encode()
+                    except UnicodeDecodeError:
+                        if inside.parts[0] != page.REPORT:
+                            continue  # in the report it is an archive, redacted when it was gathered
+                write_atomic(target, data, 0o600)
             shared.archives(self.run_dir / "report", self.artifacts.folder)
         except OSError as error:
             self.artifacts.lose("all of the run directory", error)

@@ -24,7 +24,12 @@ from . import SERVICE, Replay, assisted, openshift
 
 SPEEDS = (0.01, 10_000.0)
 _PACE = 0.2
-_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+}
 
 
 class Playing:
