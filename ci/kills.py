@@ -40,6 +40,8 @@ LIMITS = {"image": 900.0, "validate": 3600.0}
 # Maximum time before a run is killed, on an idle machine, on which `agentlab plan` takes QUIET_SECONDS.
 LONGEST = {"image": 18.0, "validate": 30.0}
 QUIET_SECONDS = 0.5
+MACHINES = ("boot", "wait", "validate")
+"""Stages that are killed up to `validate`: the machines are there."""
 
 
 class Broken(Exception):
@@ -253,11 +255,15 @@ def cmdline(pid: int) -> bytes:
 def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: bool) -> Kill | None:
     """Start a verb and kill it; None when it ended before.
 
-    longest: seconds, at most, before the kill. Raises `Broken` for a verb that failed before it.
+    longest: seconds, at most, before the kill; with machines, since the first of `MACHINES` began. Raises `Broken` for
+    a verb that failed before it.
     """
     since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     process, begin = lab.start(verb), time.monotonic()
     delay = chance.uniform(0.3, longest)
+    if lab.until == "validate":
+        while process.poll() is None and lab.stage(since) not in MACHINES and time.monotonic() < begin + LIMITS["image"]:
+            time.sleep(0.2)
     try:
         status = process.wait(delay)
     except subprocess.TimeoutExpired:
