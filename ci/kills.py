@@ -262,7 +262,9 @@ def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: 
     process, begin = lab.start(verb), time.monotonic()
     delay = chance.uniform(0.3, longest)
     if lab.until == "validate":
-        while process.poll() is None and lab.stage(since) not in MACHINES and time.monotonic() < begin + LIMITS["image"]:
+        while (
+            process.poll() is None and lab.stage(since) not in MACHINES and time.monotonic() < begin + LIMITS["image"]
+        ):
             time.sleep(0.2)
     try:
         status = process.wait(delay)

@@ -13,6 +13,7 @@ from ..drift.checkout import CheckoutError, Tree
 from ..drift.facts import Change, Disagreement, Facts, changes, same
 from ..drift.report import Compared, page
 from ..errors import AgentlabError
+from ..files import new_file
 from ..vocabulary import Exit
 from .places import ROOT
 from .terminal import say
@@ -39,7 +40,8 @@ def main(argv: list[str]) -> int:
         found = [_compare(name, Path(path), table, since.get(name)) for name, path in checkouts.items()]
         text = page(found)
         if args.page:
-            args.page.write_text(text, encoding="utf-8")
+            with new_file(args.page, overwrite=True, mode=0o644) as out:
+                out.write(text.encode())
             for one in found:
                 say(one.problem or f"{one.source}: {len(one.changes)} changes, {len(one.disagreements)} disagreements")
         else:
