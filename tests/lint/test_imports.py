@@ -38,7 +38,7 @@ LAYERS = (
     ("installer", "plan"),
     ("cluster", "devscripts", "libvirt"),
     ("conformance", "drift"),
-    ("reproduce", "waitfor"),
+    ("definition", "reproduce", "waitfor"),
     ("boot",),
     ("sandbox",),
     ("report",),

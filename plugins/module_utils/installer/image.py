@@ -368,6 +368,9 @@ def unconfigured_iso(build: Build, *, interactive: bool) -> dict[str, Any]:
     if not _fresh(build, "unconfigured", fingerprint, [target]):
         build.changed(target.name)
         if not build.options.dry:
+            directory.mkdir(parents=True, exist_ok=True)
+            if interactive:  # what a rendezvous host of another image has made
+                shutil.rmtree(directory / "auth", ignore_errors=True)
             _write_full(build, parts, target, target)
             _record(build, "unconfigured", fingerprint, [target])
     build.log.info(f"Generated unconfigured ISO at {target}.")
