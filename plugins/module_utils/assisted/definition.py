@@ -101,9 +101,11 @@ class Definition:
         for found in self._api.call("GET", f"/infra-envs/{infra_env}/hosts"):
             nics = load_json(found["inventory"], name="inventory")["interfaces"] if found.get("inventory") else ()
             macs = {str(nic.get("mac_address", "")).lower() for nic in nics}
-            self._known |= {found["id"]: host for host in self._hosts if host.macs & macs}
-            if found["id"] in self._known:
-                there[self._known[found["id"]]] = found
+            for host in self._hosts:
+                if host.macs & macs:
+                    self._known[found["id"]] = host
+            if known := self._known.get(found["id"]):
+                there[known] = found
         for host, found in there.items():
             place = f"/infra-envs/{infra_env}/hosts/{found['id']}"
             if not found.get("cluster_id"):
