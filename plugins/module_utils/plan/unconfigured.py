@@ -1,4 +1,4 @@
-"""Boot modes of hosts that get their cluster after they have booted: `config-image` and `interactive`. docs/interactive.md is the guide."""
+"""Boot modes of hosts that get their cluster after they have booted: `config-image` and `interactive`. docs/hosts.md is the guide."""
 
 from __future__ import annotations
 
