@@ -20,6 +20,7 @@ requirements:
   - cryptography
   - PyYAML
   - requests
+  - zstandard
 options:
   dir:
     description: Directory of the installation's assets, with an image of V(interactive-image) of M(agentlab.ocp.agent_image).

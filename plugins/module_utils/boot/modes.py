@@ -27,7 +27,7 @@ class Mode(NamedTuple):
     boots: bool = True
 
     def more(self, image: Path) -> list[Path]:
-        """Return the files that machines get in drives of their own beside `image`."""
+        """Return the files that machines get in drives of their own next to `image`."""
         return [] if self.second is None else [image.parent / self.second]
 
     def files(self, image: Path) -> list[Path]:
