@@ -9,17 +9,15 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from ..node_agent import rest
+
 PORT = 3001
-SECONDS = 60.0
 MOST = 1 << 20
 """Of a request's body, in bytes."""
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Server(ThreadingHTTPServer):
@@ -55,21 +53,16 @@ class Handler(BaseHTTPRequestHandler):
         headers = {name: self.headers[name] for name in ("Accept", "Content-Type") if name in self.headers}
         if self.server.token:
             headers["Authorization"] = self.server.token
-        request = urllib.request.Request(self.server.api + self.path, body, headers, method=self.command)
-        try:
-            with _DIRECT.open(request, timeout=SECONDS) as answer:
-                self._answer(answer.status, answer.headers.get("Content-Type"), answer.read())
-        except urllib.error.HTTPError as error:
-            self._answer(error.code, error.headers.get("Content-Type"), error.read())
-        except OSError as error:
-            self.send_error(502, explain=f"The assisted service does not answer: {error}")
-
-    def _answer(self, status: int, kind: str | None, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind or "application/octet-stream")
-        self.send_header("Content-Length", str(len(body)))
+        answer = rest.send(self.command, self.server.api + self.path, headers, body, direct=True)
+        if not answer.status:
+            self.send_error(502, explain=f"The assisted service does not answer: {answer.error}")
+            return
+        data = answer.body or b""
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.kind or "application/octet-stream")
+        self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(data)
 
     do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _hand_on  # noqa: N815
 

@@ -55,7 +55,7 @@ def test_the_live_page_shows_the_validation_that_fails(browser: Browser, places:
 
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_run_page_shows_what_the_run_was_told(
+def test_the_run_page_shows_what_both_apis_answered(
     browser: Browser, places: dict[str, str], width: int, dark: bool
 ) -> None:
     """There is no log of events next to the recording, so stages are not shown, and that is named."""

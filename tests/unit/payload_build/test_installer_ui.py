@@ -58,6 +58,7 @@ def test_errors(place: str, path: str, length: str | None, status: int) -> None:
     with pytest.raises(urllib.error.HTTPError) as error:
         urllib.request.urlopen(urllib.request.Request(place + path, b"{}", headers, method="POST"))
     assert error.value.code == status
+    assert status != 404 or error.value.headers["Content-Type"] == "application/json"
 
 
 def test_service_that_does_not_answer() -> None:
