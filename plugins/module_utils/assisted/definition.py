@@ -16,7 +16,7 @@ from .user import RefusedError
 
 POLL_SECONDS = 5.0
 UNBOUND = "known-unbound"
-_BEFORE = ("insufficient", "pending-for-input", "ready")
+_BEFORE = (Status.INSUFFICIENT, Status.PENDING_FOR_INPUT, Status.READY)
 """Statuses of a cluster whose installation has not been started."""
 _FILES = {"kubeconfig": "kubeconfig-noingress", "kubeadmin-password": "kubeadmin-password"}
 """What a client of the cluster needs -> its name among the cluster's credentials, before the cluster has a router."""
@@ -89,7 +89,7 @@ class Definition:
             return ""
         if missing := self._bind(infra_env, cluster):
             return missing
-        if status["status"] != "ready" or any(host["status"] != Status.KNOWN for host in status["hosts"]):
+        if status["status"] != Status.READY or any(host["status"] != Status.KNOWN for host in status["hosts"]):
             return f"the cluster is {status['status']}: {status['status_info']}"
         self._api.call("POST", f"/clusters/{cluster}/actions/install")
         self._say("Started the installation")
