@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import shutil
+import zipfile
 from pathlib import Path
 
 from ..machine_os import checkout
@@ -100,9 +102,25 @@ def executables(component: Component, root: Path = ROOT) -> dict[str, Node]:
         text = _PROGRAM.format(prefix=PREFIX, module=f"{PACKAGE}.{module}")
         nodes[path.lstrip("/")] = Node(text.encode(), mode=0o755)
     for path, source in component.files.items():
-        start = _INTERPRETER if source.endswith(".py") else b""
-        nodes[path.lstrip("/")] = Node(start + (root / "payload" / source).read_bytes(), mode=0o755)
+        file = root / "payload" / source
+        nodes[path.lstrip("/")] = Node(program(file) if file.is_dir() else file.read_bytes(), mode=0o755)
     return nodes
+
+
+def program(package: Path) -> bytes:
+    """Return a package as one executable file: a zip archive that runs the package's `__main__`.
+
+    The same sources give the same bytes.
+    """
+    out = io.BytesIO(_INTERPRETER)
+    out.seek(0, io.SEEK_END)
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(
+            zipfile.ZipInfo("__main__.py"), f"import runpy\nrunpy.run_module({package.name!r}, None, '__main__')\n"
+        )
+        for path in sorted(package.glob("*.py")):
+            archive.writestr(zipfile.ZipInfo(f"{package.name}/{path.name}"), path.read_bytes())
+    return out.getvalue()
 
 
 def failing(path: str) -> Node:

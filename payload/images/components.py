@@ -15,7 +15,7 @@ class Component:
     """An image of the release.
 
     `programs`: path in the image -> Python module below ansible_collections.agentlab.ocp whose `main()` it calls.
-    `files`: path in the image -> file below payload/, a shell script or a Python program without imports of the collection.
+    `files`: path in the image -> file below payload/, a shell script, or a Python package without imports of the collection.
     `extra`: what `build` adds: "node-agent", "machine-os".
     `command`: the image's default command; `entrypoint`: what it runs with any arguments.
     """
@@ -48,7 +48,10 @@ COMPONENTS: dict[str, Component] = {
         programs={"/usr/bin/assisted-installer-controller": "payload.orchestrator.controller"}
     ),
     Name.CLI: Component(programs={"/usr/bin/oc": "payload.tools.oc"}),
-    Name.INSTALLER: Component(programs={"/usr/bin/openshift-install": "payload.tools.openshift_install"}),
+    Name.INSTALLER: Component(
+        programs={"/usr/bin/openshift-install": "payload.tools.openshift_install"},
+        entrypoint=("/usr/bin/openshift-install",),
+    ),
     Name.MACHINE_CONFIG_OPERATOR: Component(
         programs={"/usr/bin/machine-config-daemon": "payload.cluster.machine_config_daemon"}
     ),
@@ -57,13 +60,16 @@ COMPONENTS: dict[str, Component] = {
     Name.CLUSTER_ETCD_OPERATOR: Component(
         programs={"/usr/bin/two-node-fencing": "payload.cluster.pacemaker"}, layers=("pacemaker",)
     ),
-    Name.UTILS: Component(files={"/usr/bin/agent-tui": "images/files/agent_tui.py"}),
+    Name.UI: Component(
+        programs={"/usr/bin/installer-ui": "payload.tools.installer_ui"}, command=("/usr/bin/installer-ui",)
+    ),
+    Name.UTILS: Component(files={"/usr/bin/agent-tui": "images/files/agent_tui"}),
     Name.MACHINE_OS_IMAGES: Component(extra="machine-os"),
 }
 # Packages of the base layer, with their dependencies.
 BASE_PACKAGES: tuple[str, ...] = (
     "base-files", "bash", "busybox-static", "ca-certificates", "dash", "iproute2", "netbase", "openssl", "python3", "python3-aiohttp",
-    "python3-cryptography", "python3-jsonpatch", "python3-jsonschema", "python3-yaml", "util-linux",
+    "python3-bcrypt", "python3-cryptography", "python3-jsonpatch", "python3-jsonschema", "python3-yaml", "util-linux",
 )  # fmt: skip
 # Additional layers of some images: packages, with dependencies that the base layer lacks.
 EXTRA_PACKAGES: dict[str, tuple[str, ...]] = {

@@ -9,6 +9,7 @@ ROOTFS: tuple[str, ...] = (
     "base-passwd",
     "bash",
     "coreutils",
+    "cpio",
     "dash",
     "debianutils",
     "diffutils",

@@ -145,7 +145,7 @@ def send(
             return Response(answer.status, read(answer, url), kind=answer.headers.get("Content-Type", ""))
     except urllib.error.HTTPError as error:
         with error:
-            return Response(error.code, error.read(MOST_ERROR), str(error)[:512])
+            return Response(error.code, error.read(MOST_ERROR), str(error)[:512], error.headers.get("Content-Type", ""))
     except (OSError, ValueError, http.client.HTTPException) as error:
         return Response(0, None, f"{method} {url}: {getattr(error, 'reason', error)}")
 

@@ -2,7 +2,7 @@
 
 `create manifests`, `create ignition-configs` and `create single-node-ignition-config`, with the files, environment variables and order
 of OpenShift's: each consumes its input and keeps what later ones need in `.openshift_install_state.json`. The configs start the
-simulated cluster. To create agent images, use agentlab.
+simulated cluster. `agent create certificates` is for a rendezvous host whose image has none. To create agent images, use agentlab.
 """
 
 from __future__ import annotations
@@ -257,6 +257,15 @@ def _create_signers(tls: Path) -> None:
             (tls / f"{name}.{kind}").write_text(text)
 
 
+def create_certificates(folder: Path, _environment: Mapping[str, str]) -> None:
+    """Create the cluster's signers and the kubeadmin password in `tls`, for a host whose image has none."""
+    tls, made = folder / "tls", credentials.password()
+    _create_signers(tls)
+    for name, text in (("kubeadmin-password", made["password"]), ("kubeadmin-password.hash", made["hash"])):
+        (tls / name).touch(0o600)
+        (tls / name).write_text(text)
+
+
 def _settings(manifests: Mapping[str, str]) -> dict[str, str]:
     """Return the lab's settings, which are a ConfigMap among the manifests."""
     documents = (document for name, text in manifests.items() for document in load_yaml_all(text, name=name))
@@ -273,15 +282,17 @@ TARGETS: dict[str, Callable[[Path, Mapping[str, str]], None]] = {
     "ignition-configs": lambda folder, environment: create_ignition(folder, environment, single=False),
     "single-node-ignition-config": lambda folder, environment: create_ignition(folder, environment, single=True),
 }
+AGENT_TARGETS = {"certificates": create_certificates}
+"""Of `openshift-install agent create`."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the options."""
+def parser(targets: Mapping[str, object]) -> argparse.ArgumentParser:
+    """Return the options. targets: what can be created."""
     options = argparse.ArgumentParser(
         prog="openshift-install", description="creates Ignition configs of the simulated cluster"
     )
     options.add_argument("command", choices=["create"])
-    options.add_argument("target", choices=TARGETS)
+    options.add_argument("target", choices=targets)
     options.add_argument("--dir", type=Path, default=Path())
     options.add_argument("--log-level", default="info")
     return options
@@ -292,10 +303,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     argv: without the program's name. Files that it makes are private to their owner. Returns 0 or 1.
     """
-    options = parser().parse_args(argv)
+    words = [*(sys.argv[1:] if argv is None else argv)]
+    agent = words[:1] == ["agent"]
+    targets = AGENT_TARGETS if agent else TARGETS
+    options = parser(targets).parse_args(words[agent:])
     os.umask(0o077)
     try:
-        TARGETS[options.target](options.dir, os.environ)
+        targets[options.target](options.dir, os.environ)
     except (ValueError, OSError) as error:
         _log("fatal", f"failed to create {options.target}: {error}")
         return 1

@@ -131,7 +131,7 @@ class Component:
 
 
 PLACEHOLDERS = (
-    Component.UI, "installer-artifacts", Component.MUST_GATHER, "baremetal-installer",
+    "installer-artifacts", Component.MUST_GATHER, "baremetal-installer",
     "cluster-version-operator", "coredns", "etcd", "haproxy-router", "keepalived-ipfailover", "pod", "tools",
 )  # fmt: skip
 """Components of the lab payload that units or clients name, and that never run in a lab."""
@@ -141,7 +141,7 @@ COMPONENTS = tuple(
         (
             Component.API_SERVER, Component.CLI, Component.CSR_APPROVER, Component.HYPERKUBE, Component.INSTALLER, Component.NODE_AGENT,
             Component.ORCHESTRATOR, Component.CLUSTER_ETCD_OPERATOR,
-            Component.MACHINE_CONFIG_OPERATOR, Component.MACHINE_OS_IMAGES, Component.UTILS, *PLACEHOLDERS,
+            Component.MACHINE_CONFIG_OPERATOR, Component.MACHINE_OS_IMAGES, Component.UI, Component.UTILS, *PLACEHOLDERS,
         )
     )
 )  # fmt: skip

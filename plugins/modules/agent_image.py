@@ -29,10 +29,15 @@ options:
     type: path
     required: true
   targets:
-    description: What to create, in order.
+    description:
+      - What to create, in order.
+      - V(unconfigured-image) is an ISO with the config of V(unconfigured-ignition), the mirrors of O(directory) and their certificates,
+        for hosts that get their cluster from the config image. V(interactive-image) is the same for hosts on whose screens the
+        rendezvous host is chosen, and whose cluster is defined over REST.
     type: list
     elements: str
-    choices: [agent-config-template, cluster-manifests, image, pxe-files, config-image, unconfigured-ignition, certificates]
+    choices: [agent-config-template, cluster-manifests, image, pxe-files, config-image, unconfigured-ignition, unconfigured-image,
+      interactive-image, certificates]
     default: [cluster-manifests, image]
   os_image:
     description: Path or URL of the base ISO. That of the release payload by default.

@@ -39,7 +39,7 @@ LAYERS = (
     ("installer", "plan"),
     ("cluster", "devscripts", "libvirt"),
     ("conformance", "drift"),
-    ("reproduce", "waitfor"),
+    ("definition", "reproduce", "waitfor"),
     ("boot",),
     ("sandbox",),
     ("report",),

@@ -40,7 +40,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import 
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.evidence import Facts
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import FILE, Recorder
 
-ROOT = Path("/tmp/wt/replay")
+ROOT = Path(__file__).resolve().parents[2]
 SECRET = json.dumps({"auths": {"registry.example.test": {"auth": "dXNlcjpwYXNz"}}})
 LIMIT, SETTLED = 240.0, 12.0
 """Seconds until the job's cause must be there, and for which it must stay first."""

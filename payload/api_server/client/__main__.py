@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from ....plugins.module_utils.assisted.registration import ClientError
 from . import hosts, register
 from .rest import Rest, RestError
 
@@ -23,7 +24,7 @@ def run(command: str, environment: Mapping[str, str]) -> None:
     """
     base = environment.get("SERVICE_BASE_URL")
     if not base:
-        raise register.ClientError(
+        raise ClientError(
             "environment variable SERVICE_BASE_URL is not set: it should be like http://192.168.111.20:8090/"
         )
     rest = Rest(base, environment.get("USER_AUTH_TOKEN", ""))
@@ -31,7 +32,7 @@ def run(command: str, environment: Mapping[str, str]) -> None:
     config = Path(environment.get("CLIENT_CONFIG_PATH") or "/etc/assisted/client_config")
     if command == "registerCluster":
         extra = Path(environment.get("EXTRA_MANIFESTS_PATH") or "/extra-manifests")
-        register.register_cluster(rest, manifests, extra, environment, config)
+        register.register_cluster(rest, manifests, extra, config)
     elif command == "registerInfraEnv":
         register.register_infra_env(rest, manifests, environment)
     elif command == "importCluster":
@@ -59,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     try:
         run(arguments[0], os.environ)
-    except (register.ClientError, RestError) as err:
+    except (ClientError, RestError) as err:
         logging.error("%s: %s", arguments[0], err)
         return 1
     return 0

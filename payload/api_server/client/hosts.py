@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
+from ....plugins.module_utils.assisted.registration import ClientError, load
 from ....plugins.module_utils.documents import load_json
 from ..bodies import FencingCredentials, HostParams
 from ..hardware import Inventory
 from ..objects import Host
 from . import hints as root_hints
-from .register import ClientError, load
 from .rest import Rest, RestError
 
 LOG = logging.getLogger("agent-installer-client")

@@ -5,7 +5,6 @@ Every command can run again: existing objects are kept.
 
 from __future__ import annotations
 
-import base64
 import json
 import logging
 import os
@@ -16,207 +15,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ....plugins.module_utils.documents import DocumentError, load_json, load_yaml_all, read_file
-from ....plugins.module_utils.vocabulary import PLATFORMS
+from ....plugins.module_utils.assisted import registration
+from ....plugins.module_utils.assisted.registration import ClientError, one, pull_secret
+from ....plugins.module_utils.documents import load_json, read_file
 from .rest import Rest, RestError
 
 LOG = logging.getLogger("agent-installer-client")
 
-OVERRIDES = "agent-install.openshift.io/install-config-overrides"
-_PLATFORMS = {kind: name for name, kind in PLATFORMS.items()}
 #: Timeout until a newly registered cluster is listed, in seconds.
 _SHOW_UP = 60.0
 
 
-class ClientError(Exception):
-    """The command failed; the message names the file and the valid value.
+def register_cluster(rest: Rest, folder: Path, extra: Path, client_config: Path) -> str:
+    """Register the cluster of the manifests in `folder`, with those in the folder `extra`; return its id.
 
-    `__main__.main` logs it and exits with 1.
+    `client_config` gets the line `CLUSTER_ID=<id>` for other units. ClientError and RestError as of the registration.
     """
-
-
-def load(path: Path) -> list[dict[str, Any]]:
-    """Return the documents of a YAML file; ClientError when it is missing or invalid.
-
-    Empty documents are not in the result. Every document must be an object. The error names the path, and line and
-    column if it is not YAML.
-    """
-    try:
-        found = load_yaml_all(read_file(path), name=str(path))
-    except OSError as err:
-        raise ClientError(f"{path}: {err.strerror}") from None
-    except DocumentError as err:
-        raise ClientError(f"{path} is not YAML: line {err.line}, column {err.column}: {err.problem}") from None
-    if not all(isinstance(document, dict) for document in found):
-        raise ClientError(f"{path}: every document should be an object")
-    return found
-
-
-def one(folder: Path, name: str, kind: str) -> dict[str, Any]:
-    """Return the first document of a kind in a file of the manifests; ClientError if there is none."""
-    for document in load(folder / name):
-        if document.get("kind") == kind:
-            return document
-    raise ClientError(f"{folder / name} has no {kind}")
-
-
-def pull_secret(folder: Path) -> str:
-    """Return the pull secret's JSON text from `pull-secret.yaml`; ClientError if it has none.
-
-    `stringData` is what openshift-install writes; `data` (base64) is the other form that Kubernetes has. The JSON is
-    validated by the service.
-    """
-    secret = one(folder, "pull-secret.yaml", "Secret")
-    text = (secret.get("stringData") or {}).get(".dockerconfigjson")
-    if text is None and ".dockerconfigjson" in (secret.get("data") or {}):
-        text = base64.b64decode(secret["data"][".dockerconfigjson"]).decode()
-    if not text:
-        raise ClientError(f"{folder / 'pull-secret.yaml'}: stringData[.dockerconfigjson] is missing")
-    return str(text)
-
-
-def cluster_params(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return `cluster-create-params` from the manifests that the ISO brings.
-
-    They are AgentClusterInstall, ClusterDeployment, ClusterImageSet, InfraEnv, the pull secret and, optionally,
-    `operators.yaml`. Absent fields are left out, for the service's defaults. The version is the image set's name
-    without `openshift-`. ClientError if a manifest is missing or the number of control-plane nodes is not 1 or more.
-    """
-    install = one(folder, "agent-cluster-install.yaml", "AgentClusterInstall")
-    deployment = one(folder, "cluster-deployment.yaml", "ClusterDeployment")
-    images = one(folder, "cluster-image-set.yaml", "ClusterImageSet")
-    infra = one(folder, "infraenv.yaml", "InfraEnv")
-    spec, names = install.get("spec") or {}, deployment.get("spec") or {}
-    networking = spec.get("networking") or {}
-    agents = spec.get("provisionRequirements") or {}
-    masters = int(agents.get("controlPlaneAgents") or 0)
-    if masters < 1:
-        raise ClientError(
-            f"{folder / 'agent-cluster-install.yaml'}: spec.provisionRequirements.controlPlaneAgents should be 1 or more"
-        )
-    image = str((images.get("spec") or {}).get("releaseImage") or "")
-    version = str((images.get("metadata") or {}).get("name") or "").removeprefix("openshift-")
-    params: dict[str, Any] = {
-        "name": names.get("clusterName"),
-        "base_dns_domain": names.get("baseDomain"),
-        "openshift_version": version,
-        "ocp_release_image": image,
-        "pull_secret": pull_secret(folder),
-        "high_availability_mode": "None" if masters == 1 and not agents.get("workerAgents") else None,
-        "control_plane_count": masters,
-        "vip_dhcp_allocation": False,
-        "ssh_public_key": spec.get("sshPublicKey"),
-        "user_managed_networking": bool(networking.get("userManagedNetworking")) or masters == 1,
-        "cpu_architecture": (infra.get("spec") or {}).get("cpuArchitecture") or "x86_64",
-        "cluster_networks": [
-            {"cidr": net["cidr"], "host_prefix": net.get("hostPrefix")}
-            for net in networking.get("clusterNetwork") or []
-        ],
-        "service_networks": [{"cidr": cidr} for cidr in networking.get("serviceNetwork") or []],
-        "machine_networks": [{"cidr": net["cidr"]} for net in networking.get("machineNetwork") or []],
-        "network_type": networking.get("networkType"),
-        "hyperthreading": _hyperthreading(spec),
-    }
-    kind = spec.get("platformType")
-    if kind:
-        platform: dict[str, Any] = {"type": _PLATFORMS.get(kind, str(kind).lower())}
-        external = spec.get("external") or {}
-        if platform["type"] == "external":
-            platform["external"] = {
-                "platform_name": external.get("platformName"),
-                "cloud_controller_manager": external.get("cloudControllerManager", ""),
-            }
-        params["platform"] = platform
-    for key, many, single in (("api_vips", "apiVIPs", "apiVIP"), ("ingress_vips", "ingressVIPs", "ingressVIP")):
-        vips = spec.get(many) or ([spec[single]] if spec.get(single) else [])
-        if vips:
-            params[key] = [{"ip": vip} for vip in vips]
-    proxy = spec.get("proxy") or {}
-    params |= {
-        "http_proxy": proxy.get("httpProxy"),
-        "https_proxy": proxy.get("httpsProxy"),
-        "no_proxy": proxy.get("noProxy"),
-    }
-    params["schedulable_masters"] = bool(spec.get("mastersSchedulable"))
-    encryption = spec.get("diskEncryption") or {}
-    if encryption:
-        params["disk_encryption"] = {
-            "enable_on": encryption.get("enableOn", "none"),
-            "mode": encryption.get("mode", "tpmv2"),
-            **({"tang_servers": encryption["tangServers"]} if encryption.get("tangServers") else {}),
-        }
-    if (spec.get("loadBalancer") or {}).get("type"):
-        params["load_balancer"] = {
-            "type": {"UserManaged": "user-managed"}.get(spec["loadBalancer"]["type"], "cluster-managed")
-        }
-    operators = folder / "operators.yaml"
-    if operators.is_file():
-        params["olm_operators"] = [
-            {"name": str(document.get("name", "")), "properties": json.dumps(document.get("properties") or {})}
-            for document in load(operators)
-        ]
-    return {key: value for key, value in params.items() if value not in (None, [])}
-
-
-def _hyperthreading(spec: Mapping[str, Any]) -> str | None:
-    """Which pools have it, as `masters,workers` or `none`; None when the manifest does not set it."""
-    workers = [pool for pool in spec.get("compute") or [] if pool and pool.get("name") == "worker"]
-    pools = {"masters": [spec.get("controlPlane") or {}], "arbiters": [spec.get("arbiter") or {}], "workers": workers}
-    if not any(pool.get("hyperthreading") for members in pools.values() for pool in members):
-        return None
-    on = [name for name, members in pools.items() if any(pool.get("hyperthreading") == "Enabled" for pool in members)]
-    return ",".join(on) or "none"
-
-
-def register_cluster(rest: Rest, folder: Path, extra: Path, environment: Mapping[str, str], client_config: Path) -> str:
-    """Register the cluster with its overrides and extra manifests; return its id.
-
-    A cluster that exists is kept, with overrides and manifests completed. The overrides are an annotation of the
-    AgentClusterInstall. `client_config` gets the line `CLUSTER_ID=<id>` for other units. ClientError if an extra
-    manifest exists with different content; RestError if a call fails.
-    """
-    known = rest.call("GET", "/clusters")
-    if known:
-        cluster = known[0]
-        LOG.info("Cluster %s is registered already", cluster["id"])
-    else:
-        cluster = rest.call("POST", "/clusters", cluster_params(folder, environment))
-        LOG.info("Registered cluster with id: %s", cluster["id"])
-    annotations = (one(folder, "agent-cluster-install.yaml", "AgentClusterInstall").get("metadata") or {}).get(
-        "annotations"
-    ) or {}
-    overrides = annotations.get(OVERRIDES)
-    if overrides:
-        found = rest.call("GET", f"/clusters/{cluster['id']}").get("install_config_overrides")
-        if _json(overrides) != _json(found or "null"):
-            rest.call("PATCH", f"/clusters/{cluster['id']}/install-config", overrides)
-            LOG.info("Updated the cluster's install-config overrides")
-    _extra_manifests(rest, cluster["id"], extra)
-    _write(client_config, f"CLUSTER_ID={cluster['id']}\n")
-    return str(cluster["id"])
-
-
-def _json(text: str) -> Any:
-    try:
-        return load_json(text, name=OVERRIDES)
-    except ValueError:
-        raise ClientError(f"annotation {OVERRIDES} of the AgentClusterInstall is not JSON") from None
-
-
-def _extra_manifests(rest: Rest, cluster_id: str, extra: Path) -> None:
-    if not extra.is_dir():
-        return
-    known = {entry["file_name"]: entry for entry in rest.call("GET", f"/clusters/{cluster_id}/manifests") or []}
-    for path in sorted(path for path in extra.iterdir() if path.is_file() and path.suffix in (".yaml", ".yml")):
-        content = path.read_bytes()
-        if path.name in known:
-            query = f"folder={known[path.name]['folder']}&file_name={path.name}"
-            if rest.call("GET", f"/clusters/{cluster_id}/manifests/files?{query}") != content:
-                raise ClientError(f"manifest {path.name} already exists with different content")
-            continue
-        body = {"folder": "openshift", "file_name": path.name, "content": base64.b64encode(content).decode()}
-        rest.call("POST", f"/clusters/{cluster_id}/manifests", body)
-        LOG.info("Added manifest %s", path.name)
+    more = sorted(extra.iterdir()) if extra.is_dir() else []
+    found = {path.name: path.read_bytes() for path in more if path.is_file() and path.suffix in (".yaml", ".yml")}
+    cluster_id = registration.register_cluster(rest, folder, found, LOG.info)
+    _write(client_config, f"CLUSTER_ID={cluster_id}\n")
+    return cluster_id
 
 
 def infra_env_params(folder: Path, environment: Mapping[str, str], cluster_id: str | None) -> dict[str, Any]:

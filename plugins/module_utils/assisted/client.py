@@ -64,12 +64,12 @@ class AssistedClient:
                 return answer.status_code, answer.reason, read_reply(answer, limits=_LIMITS)
 
         try:
-            status, reason, body = deadline.within(deadline.REQUEST_SECONDS, ask)
+            status, title, body = deadline.within(deadline.REQUEST_SECONDS, ask)
         except (requests.RequestException, TimeoutError) as error:
             self.tape("assisted", asked, 0, "no answer")
             raise AssistedError(f"{url}: {error}") from error
         if status >= 300:  # redirections, too: the token is for this service alone
-            text = _reason(body, reason)
+            text = reason(body, title)
             self.tape("assisted", asked, status, text)
             raise AssistedError(f"{url}: HTTP {status}: {text}")
         try:
@@ -108,7 +108,7 @@ def path_of(path: str, query: Mapping[str, str]) -> str:
     return path + (f"?{urlencode(sorted(query.items()))}" if query else "")
 
 
-def _reason(body: bytes, status: str) -> str:
+def reason(body: bytes, status: str) -> str:
     """Return the message of either error format of the service (`reason` or `message`)."""
     try:
         found = load_json(body, name="the answer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,13 @@ class Machine:
     """Domain `name`; the methods are those of `machine.Machine`. `insert` takes a path instead of a URL.
 
     medium: what it boots from; one that boots from the network has nothing inserted, its files are on the lab's file server.
+    more: paths of images that are inserted in drives of their own with it.
     """
 
-    def __init__(self, connection: libvirt.virConnect, name: str, medium: domain.Medium = "cdrom") -> None:
-        self._connection, self._name, self._medium = connection, name, medium
+    def __init__(
+        self, connection: libvirt.virConnect, name: str, medium: domain.Medium = "cdrom", more: Sequence[str] = ()
+    ) -> None:
+        self._connection, self._name, self._medium, self._more = connection, name, medium, more
         self._domain = connection.lookupByName(name)
 
     def power(self) -> str:
@@ -39,10 +43,13 @@ class Machine:
         return True
 
     def insert(self, url: str) -> bool:
-        return self._medium != "network" and domain.set_medium(self._connection, self._name, url, self._medium)
+        return self._set([url, *self._more])
 
     def eject(self) -> bool:
-        return self._medium != "network" and domain.set_medium(self._connection, self._name, None, self._medium)
+        return self._set([])
+
+    def _set(self, images: Sequence[str]) -> bool:
+        return self._medium != "network" and domain.set_media(self._connection, self._name, images, self._medium)
 
     def boot_from_cd(self) -> None:
         """Do nothing: an empty disk falls through to the next boot device."""

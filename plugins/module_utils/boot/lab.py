@@ -114,7 +114,8 @@ class Lab:
         """Give what drives a node's machine."""
         mode = MODES[self.mode]
         if not mode.bmc:
-            yield lambda node: domain.Machine(connection, node["domain"], mode.medium)
+            more = [str(path) for path in mode.more(self.image)]
+            yield lambda node: domain.Machine(connection, node["domain"], mode.medium, more)
             return
 
         def reach(node: Node) -> Machine:

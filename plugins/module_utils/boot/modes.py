@@ -15,21 +15,29 @@ class Mode(NamedTuple):
     bmc: through each machine's BMC; otherwise the domain itself is switched. medium: what machines boot from while their disks
     are empty.
     published: whether machines fetch it from the lab's file server; otherwise it is a file of the hypervisor. beside: the folder,
-    seen from the image, whose files are published with it. boots: whether the lab boots the machines, or a person does.
+    seen from the image, whose files are published with it. second: name of a file next to the image, which machines get in a second
+    drive. boots: whether the lab boots the machines, or a person does.
     """
 
     bmc: bool = False
     medium: Medium = "cdrom"
     published: bool = True
     beside: str | None = None
+    second: str | None = None
     boots: bool = True
+
+    def more(self, image: Path) -> list[Path]:
+        """Return the files that machines get in drives of their own next to `image`."""
+        return [] if self.second is None else [image.parent / self.second]
 
     def files(self, image: Path) -> list[Path]:
         """Return what belongs to `image`, itself included, in a stable order.
 
         Of the modes `pxe` and `minimal` those are all files of a folder, too, which is read here.
         """
-        return sorted({image, *(() if self.beside is None else (image.parent / self.beside).glob("*"))})
+        return sorted(
+            {image, *self.more(image), *(() if self.beside is None else (image.parent / self.beside).glob("*"))}
+        )
 
 
 MODES: dict[BootMode, Mode] = {
@@ -38,5 +46,7 @@ MODES: dict[BootMode, Mode] = {
     "cdrom": Mode(published=False),
     "usb": Mode(medium="usb", published=False),
     "pxe": Mode(medium="network", beside="."),
+    "config-image": Mode(published=False, second="agentconfig.noarch.iso"),
+    "interactive": Mode(bmc=True),
     "manual": Mode(boots=False),
 }

@@ -314,6 +314,10 @@ class _Exporter:
         self.only_default("boot.eject")
         if mode == "minimal":
             self.put("AGENT_MINIMAL_ISO", "true", "boot.mode")
+        elif mode == "config-image":
+            self.put("AGENT_USE_APPLIANCE_MODEL", "true", "boot.mode")
+        elif mode == "interactive":
+            self.lose("boot.mode", "dev-scripts has it for the ISO without a registry alone; read back it is `redfish`")
         elif mode in ("cdrom", "usb", "manual"):
             self.lose("boot.mode", "dev-scripts inserts the ISO into a CD drive; read back it is `redfish`")
 

@@ -157,8 +157,10 @@ def boot(b: Builder) -> None:
             "ISO_NO_REGISTRY": "the ISO without a registry (OVE) cannot be built; there are ISO and PXE",
         }
         b.refuse("AGENT_E2E_TEST_BOOT_MODE", reasons.get(mode, "must be ISO or PXE"))
-    minimal = b.boolean("AGENT_MINIMAL_ISO")
-    if minimal and mode in ("", "ISO"):
+    minimal, appliance = b.boolean("AGENT_MINIMAL_ISO"), b.boolean("AGENT_USE_APPLIANCE_MODEL")
+    if appliance and mode in ("", "ISO"):
+        b.put("boot.mode", "config-image", "AGENT_USE_APPLIANCE_MODEL")
+    elif minimal and mode in ("", "ISO"):
         b.put("boot.mode", "minimal", "AGENT_MINIMAL_ISO")
     if firmware and not (mode == "PXE" and b.scenario):
         b.everywhere("firmware", firmware, "LIBVIRT_FIRMWARE")

@@ -68,6 +68,7 @@ MAPPED: dict[str, Mapped] = {
     "AGENT_PLATFORM_NAME": Mapped("external.platform_name", default="oci"),
     "AGENT_PLATFORM_TYPE": Mapped("platform", default="baremetal"),
     "AGENT_ROOT_DEVICE_HINTS": Mapped(f"root_device of {EACH_ROLE}"),
+    "AGENT_USE_APPLIANCE_MODEL": Mapped("boot.mode: config-image", "boolean", "false"),
     "AGENT_WAIT_FOR_INSTALL_COMPLETE": Mapped("the option --stop-after of agentlab deploy", "boolean", "true"),
     "ARBITER_DISK": Mapped("arbiter.disk_gib", "integer", "50"),
     "ARBITER_HOSTNAME_FORMAT": Mapped("arbiter.name_format", default="arbiter-%d"),
@@ -144,9 +145,7 @@ MAPPED: dict[str, Mapped] = {
     "WORKING_DIR": Mapped("hypervisor.state_dir, its folder `agentlab`", default="/opt/dev-scripts"),
 }
 
-_APPLIANCE = (
-    "no boot mode runs the appliance; `agentlab create unconfigured-ignition` and `config-image` make its files"
-)
+_APPLIANCE = "the appliance is not built; `boot: {mode: config-image}` has an ISO with its Ignition, and the config image from the start"
 _BAREMETAL = "agentlab makes the machines itself; machines of an inventory are not supported"
 _BGP = "there is no top-of-rack BGP speaker"
 _EXTRA = "machines that are added later are not planned; `worker.count` is all that there are"
@@ -168,7 +167,6 @@ REFUSED: dict[str, Refused] = {
     "AGENT_OPERATORS": Refused("no operator is installed with the cluster"),
     "AGENT_STATIC_IP_NODE0_ONLY": Refused("`addressing` is that of all nodes", "boolean", "false"),
     "AGENT_TEST_CASES": Refused("no test types into the console; for wrong name servers see docs/faults.md"),
-    "AGENT_USE_APPLIANCE_MODEL": Refused(_APPLIANCE, "boolean", "false"),
     "AGENT_USE_ZTP_MANIFESTS": Refused(
         "the inputs are install-config.yaml and agent-config.yaml; `agentlab create cluster-manifests` makes manifests of them",
         "boolean",

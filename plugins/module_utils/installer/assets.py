@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from ..ignition.config import dumps
@@ -302,6 +303,11 @@ ASSETS: tuple[Asset, ...] = (
            "Mirror Registries Config", "Agent Installer API Auth Config", "Agent Installer InfraEnv ID"),
           generate=ignition.unconfigured, volatile=True,
           files=lambda value: {"unconfigured-agent.ign": (dumps(value["Config"]), 0o644)}),
+    *(Asset(f"Agent {name} ISO", "*image.Ignition",
+            ("InfraEnv Config", "Agent PullSecret", "ClusterImageSet Config", "NMState Config", _AC, _AH, *_MIRROR, "Base ISO Image",
+             "Agent Installer API Auth Config", "Agent Installer InfraEnv ID"),
+            generate=partial(image.unconfigured_iso, interactive=name == "Interactive"), volatile=True, persist=dict)
+      for name in ("Unconfigured", "Interactive")),
     Asset("Agent Config Template", "*agentconfig.Template", generate=lambda _b: agent_config.TEMPLATE, volatile=True,
           files=lambda value: {agent_config.FILENAME: (value.encode(), SECRET)}),
 )  # fmt: skip

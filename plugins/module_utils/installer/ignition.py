@@ -16,6 +16,7 @@ from .install_config import machine_network_of
 from .live_env import (
     ASSISTED,
     INTERACTIVE_ENV,
+    INTERACTIVE_UI,
     MANIFESTS,
     OWN_BUNDLE,
     RENDEZVOUS_ENV,
@@ -24,7 +25,7 @@ from .live_env import (
     rendezvous_env,
     template_data,
 )
-from .models import AgentConfig, Host, Manifest
+from .models import AgentConfig, Host, Manifest, Mirrored
 from .yamlio import dump
 
 _ENABLED = (
@@ -106,7 +107,7 @@ def install(build: Build) -> dict[str, Any]:
         config.file(f"{ASSISTED}/extra-manifests/{name}", text, 0o644)
     if build.profile.live_ntp:
         _add_chrony(config, infra)
-    return _finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": minimal})
+    return finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": minimal})
 
 
 def add_nodes(build: Build) -> dict[str, Any]:
@@ -156,7 +157,7 @@ def add_nodes(build: Build) -> dict[str, Any]:
     config.directory(f"{ASSISTED}/extra-manifests", 0o644)
     if cluster["chrony"] is not None:
         config.file("/etc/chrony.conf", cluster["chrony"], 0o644)
-    return _finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": False})
+    return finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": False})
 
 
 def _add_signers(build: Build, config: Config) -> None:
@@ -190,36 +191,74 @@ def unconfigured(build: Build) -> dict[str, Any]:
             agent_config.check_unconfigured(settings)
     if build.options.interactive and not build.profile.interactive_flag:
         raise InstallerError(f"unknown flag: --interactive (release {build.profile.name} has none)")
-    infra = build["InfraEnv Config File"]["Config"]
-    tokens = build["Agent Installer API Auth Config"] if build.profile.unconfigured_auth else NO_TOKENS
-    config = Config()
-    if infra["spec"].get("sshAuthorizedKey"):
-        config.user("core", [infra["spec"]["sshAuthorizedKey"]])
-    data = template_data(
-        build, infra, build["Agent PullSecret"], build["ClusterImageSet Config"]["Config"]["spec"]["releaseImage"],
-        mirrored=True, bundle="", cluster="", minimal=False,
-    )  # fmt: skip
-    data |= {"CaBundleMount": "", "tokens": tokens}
-    add_common(build, config, data, None)
-    # The config image brings the numbers.
-    add_counts(build, config, {})
+    config, data = _unconfigured(build, build["InfraEnv Config File"], build["NMState Config"]["Network"])
     if build.options.interactive:
         config.file(f"{ASSISTED}/no-config-image", "", 0o644)
-        config.file(f"{ASSISTED}/interactive-ui", "", 0o644)
+        config.file(INTERACTIVE_UI, "", 0o644)
         config.file(RENDEZVOUS_ENV, INTERACTIVE_ENV, build.profile.rendezvous_mode)
     if settings.get("rendezvousIP"):
         ip = agent_config.rendezvous_ip(settings, [], [])
         build.log.info(f"The rendezvous host IP (node0 IP) is {ip}")
         config.file(RENDEZVOUS_ENV, rendezvous_env(build, ip, data["tokens"]), build.profile.rendezvous_mode)
+    return finished(config, {"CPUArch": data["arch"]})
+
+
+def appliance(build: Build, *, interactive: bool) -> dict[str, Any]:
+    """The live config of hosts without a cluster, with what the builder of their image adds: mirrors and their certificates.
+
+    interactive: their rendezvous host is chosen on their screens, instead of by a config image. Returns {"Config", "CPUArch",
+    "RendezvousIP"}; the address is agent-config's, and not part of the config. Raises `InstallerError` for a release whose text
+    interface does not ask.
+    """
+    if interactive and not build.profile.rendezvous_ui:
+        raise InstallerError(f"the text interface of release {build.profile.name} does not ask for the rendezvous host")
+    registries = build["Mirror Registries Config"]["File"]
+    bundle = build["Mirror Registries Certificate File"]["File"]
+    config, data = _unconfigured(build, build["InfraEnv Config"], [], mirrors.parse(registries), bundle)
+    config.file("/etc/containers/registries.conf", registries, 0o644)
+    if bundle:
+        config.file(OWN_BUNDLE, bundle, 0o600)
+    if interactive:
+        config.file(f"{ASSISTED}/no-config-image", "", 0o644)
+        config.file(INTERACTIVE_UI, "", 0o644)
+    settings: AgentConfig = (build["Agent Config"] or {}).get("Config") or AgentConfig()
+    ip = agent_config.rendezvous_ip(settings, build["Agent Hosts"], build["NMState Config"]["Config"])
+    return finished(config, {"CPUArch": data["arch"], "RendezvousIP": ip})
+
+
+def _unconfigured(
+    build: Build,
+    infra: Mapping[str, Any],
+    networks: list[dict[str, str]],
+    registries: list[Mirrored] | None = None,
+    bundle: str = "",
+) -> tuple[Config, dict[str, Any]]:
+    """The live config of hosts without a cluster, to be completed, and what its text assets were rendered with.
+
+    infra: the InfraEnv, as data and text; networks: the files of static networks, for each host; registries: the mirrors, None
+    when they come later; bundle: certificates that the hosts trust in addition, PEM.
+    """
+    spec = infra["Config"]["spec"]
+    tokens = build["Agent Installer API Auth Config"] if build.profile.unconfigured_auth else NO_TOKENS
+    config = Config()
+    if spec.get("sshAuthorizedKey"):
+        config.user("core", [spec["sshAuthorizedKey"]])
+    data = template_data(
+        build, infra["Config"], build["Agent PullSecret"], build["ClusterImageSet Config"]["Config"]["spec"]["releaseImage"],
+        mirrored=True, bundle=bundle, cluster="", minimal=False,
+    )  # fmt: skip
+    data |= {"CaBundleMount": data["CaBundleMount"] if bundle else "", "tokens": tokens}
+    add_common(build, config, data, registries, configured=False)
+    # The config image brings the numbers.
+    add_counts(build, config, {})
     manifests = {
         "pull-secret.yaml": build["Agent PullSecret"]["File"],
         "cluster-image-set.yaml": build["ClusterImageSet Config"]["File"],
-        "infraenv.yaml": build["InfraEnv Config File"]["File"],
+        "infraenv.yaml": infra["File"],
     }
     for name, text in manifests.items():
         config.file(f"{MANIFESTS}/{name}", text, 0o600)
     # The script is there in any case: the config image may bring networks, and starts it then.
-    networks = build["NMState Config"]["Network"]
     _add_networks(build, config, networks, always=True)
     enabled = [*_ENABLED, "agent-check-config-image.service"]
     if networks:
@@ -228,11 +267,12 @@ def unconfigured(build: Build) -> dict[str, Any]:
     config.directory("/opt/agent/tls", 0o644)
     config.directory(f"{ASSISTED}/extra-manifests", 0o644)
     if build.profile.live_ntp:
-        _add_chrony(config, infra)
-    return _finished(config, {"CPUArch": data["arch"]})
+        _add_chrony(config, infra["Config"])
+    return config, data
 
 
-def _finished(config: Config, extra: Mapping[str, object]) -> dict[str, Any]:
+def finished(config: Config, extra: Mapping[str, object]) -> dict[str, Any]:
+    """Return the document of a config, which was checked, with `extra`."""
     document = config.to_dict()
     check(document)
     return {"Config": document, **extra}

@@ -7,14 +7,14 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from .. import files
 from ..ignition.config import dumps, files_of
 from ..release.payload import read_matching
 from ..state import write_atomic
 from .build import Build
-from .ignition import ADD_NODES
+from .ignition import ADD_NODES, appliance
 from .live_env import CONFIG_IMAGE_PATHS
 from .manifests.overrides import overrides_of
 
@@ -341,3 +341,38 @@ def config_iso(build: Build) -> None:
             isos.config_image(members, target, shown, overwrite=True)
             _record(build, "config", fingerprint, [target])
     build.save_rendezvous_ip()
+
+
+def unconfigured_iso(build: Build, *, interactive: bool) -> dict[str, Any]:
+    """Write `agent.<arch>.iso` for hosts that get their cluster later; returns {"RendezvousIP"} of it.
+
+    interactive: from users, who choose the rendezvous host on the hosts' screens; otherwise from a config image. Upstream's
+    appliance makes such an image of `unconfigured-ignition`. An ISO that is up to date is left alone.
+    """
+    made, base = appliance(build, interactive=interactive), build["Base ISO Image"]
+    parts: Artifacts = {
+        "arch": made["CPUArch"],
+        "ignition": dumps(made["Config"]).decode(),
+        "kargs": [],
+        "base": base,
+        "agent_files": {"path": "", "identity": ""},
+        "base_url": "",
+        "minimal": False,
+        "external": False,
+        "rootfs_url": "",
+        "fingerprint": "",
+    }
+    fingerprint = hashlib.sha256(json.dumps([_FORMAT, parts["ignition"], base["identity"]]).encode()).hexdigest()
+    directory = build.options.directory
+    target = directory / f"agent.{parts['arch']}.iso"
+    if not _fresh(build, "unconfigured", fingerprint, [target]):
+        build.changed(target.name)
+        if not build.options.dry:
+            directory.mkdir(parents=True, exist_ok=True)
+            if interactive:  # what a rendezvous host of another image has made
+                shutil.rmtree(directory / "auth", ignore_errors=True)
+            _write_full(build, parts, target, target)
+            _record(build, "unconfigured", fingerprint, [target])
+    build.log.info(f"Generated unconfigured ISO at {target}.")
+    build.save("rendezvousIP", made["RendezvousIP"].encode(), 0o644)
+    return {"RendezvousIP": made["RendezvousIP"], "CPUArch": parts["arch"]}

@@ -23,6 +23,7 @@ MANIFESTS = f"{ASSISTED}/manifests"
 RENDEZVOUS_ENV = f"{ASSISTED}/rendezvous-host.env"
 # What agent-tui fills in on a host that has no rendezvous host yet; its presence starts agent-extract-tui.service.
 RENDEZVOUS_TEMPLATE = f"{RENDEZVOUS_ENV}.template"
+INTERACTIVE_UI = f"{ASSISTED}/interactive-ui"
 _LAST = "HOST_STAGE_WAITING_FOR_CONTROL_PLANE_TIMEOUT"
 _ALL_ARCHITECTURES = ["aarch64", "x86_64", "ppc64le", "s390x"]
 _RPM = {"amd64": "x86_64", "arm64": "aarch64"}
@@ -158,12 +159,15 @@ def _release_images(release: str, arch: str, version: str) -> str:
     return json.dumps([entry], separators=(",", ":"))
 
 
-def add_common(build: Build, config: Config, data: Section, registries: list[Mirrored] | None) -> None:
+def add_common(
+    build: Build, config: Config, data: Section, registries: list[Mirrored] | None, *, configured: bool = True
+) -> None:
     """Add the text assets, and the environment of the assisted service and of its OS images.
 
-    data: as `template_data` returns it; registries: the mirrors, None when they come later with a config image.
+    data: as `template_data` returns it; registries: the mirrors, None when they come later with a config image;
+    configured: whether the rendezvous host is known.
     """
-    absent = [*build.profile.files_absent, *(() if registries is None else (RENDEZVOUS_TEMPLATE,))]
+    absent = [*build.profile.files_absent, *((RENDEZVOUS_TEMPLATE,) if configured else ())]
     add_files(config, build.options.assets, data, absent)
     tokens = data["tokens"]
     mirror = mirrors.mirrors_of(data["release_image"], registries or [])

@@ -44,6 +44,9 @@ TARGETS: dict[str, Target] = {
     "unconfigured-ignition": Target(
         "Unconfigured-Ignition", ("Agent Installer Unconfigured Ignition",), ("unconfigured-agent.ign",)
     ),
+    # Of hosts whose cluster comes later: with the config image, and from users.
+    "unconfigured-image": Target("Unconfigured-Image", ("Agent Unconfigured ISO",)),
+    "interactive-image": Target("Interactive-Image", ("Agent Interactive ISO",)),
     "certificates": Target("Certificates", (*_SIGNERS, "Kubeadmin Password"), ("tls",)),
 }
 

@@ -196,46 +196,37 @@ def _media(devices: ET.Element) -> list[ET.Element]:
     ]
 
 
-def set_medium(connection: libvirt.virConnect, name: str, image: str | None, medium: Medium = "cdrom") -> bool:
-    """Put `image` (None: nothing) into domain `name` as a CD or a USB stick, for the next cold start; return whether that changed it.
+def set_media(connection: libvirt.virConnect, name: str, images: Sequence[str], medium: Medium = "cdrom") -> bool:
+    """Put `images` into domain `name` as CDs or USB sticks, for the next cold start; return whether that changed it.
 
-    `image` is a path on the hypervisor. The running machine, if there is one, keeps what it has.
+    `images` are paths on the hypervisor, of which the first is booted; without any, the drives are taken away. The running
+    machine, if there is one, keeps what it has.
     """
     tree = ET.fromstring(connection.lookupByName(name).XMLDesc(2))
     devices = _devices(tree)
     present = _media(devices)
-    files = [source.get("file") for disk in present for source in disk.findall("source")]
-    if files == ([image] if image else []):
+    if [source.get("file") for disk in present for source in disk.findall("source")] == [*images]:
         return False
     for disk in present:
         devices.remove(disk)
     buses = [target.get("bus", "") for target in devices.findall("disk/target")]
-    bus = "scsi" if "scsi" in buses else "sata"
+    bus = "usb" if medium == "usb" else "scsi" if "scsi" in buses else "sata"
     orders = {int(boot.get("order", "0")) for boot in devices.findall("*/boot")}
     order = element("boot", {"order": min({*range(1, len(orders) + 2)} - orders)}) if orders else None
-    if image and medium == "usb":
+    for number, image in enumerate(images):
+        unit = {"type": "drive", "controller": 0, "bus": 0, "target": 0, "unit": buses.count(bus) + number}
         devices.append(
             element(
                 "disk",
-                {"type": "file", "device": "disk"},
+                {"type": "file", "device": "disk" if bus == "usb" else "cdrom"},
                 element("driver", {"name": "qemu", "type": "raw"}),
                 element("source", {"file": image}),
-                element("target", {"dev": "sdx", "bus": "usb", "removable": "on"}),
+                element(
+                    "target", {"dev": f"sd{'xyz'[number]}", "bus": bus, **({"removable": "on"} if bus == "usb" else {})}
+                ),
                 element("readonly"),
-                order,
-            )
-        )
-    elif image:
-        devices.append(
-            element(
-                "disk",
-                {"type": "file", "device": "cdrom"},
-                element("driver", {"name": "qemu", "type": "raw"}),
-                element("source", {"file": image}),
-                element("target", {"dev": "sdx", "bus": bus}),
-                element("readonly"),
-                order,
-                element("address", {"type": "drive", "controller": 0, "bus": 0, "target": 0, "unit": buses.count(bus)}),
+                order if number == 0 else None,
+                element("address", unit) if bus != "usb" else None,
             )
         )
     connection.defineXML(ET.tostring(tree, encoding="unicode"))

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
-from . import faults, names, tests
+from . import dialog, faults, names, tests
 from .balancers import balancer, balances
 from .disks import disks
 from .fields import Platform, Role
@@ -70,6 +70,8 @@ def build(profile: Profile, cluster: str) -> Plan:
     behind = balances(profile, platform)
     vips = _vips(profile, networks, nodes, platform, balanced=behind)
     rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": own_addresses(nodes[0], networks)[0]["ip"]}
+    if profile["boot"]["mode"] == "interactive":
+        dialog.ask(nodes, rendezvous["ip"])
     gateway = machine["subnets"][0]["gateway"]
     services = lab_services(profile["services"], gateway, domain, state_directory(profile, cluster))
     if profile["network"]["connection"] == "proxied":

@@ -22,6 +22,7 @@ from . import (
     release_checks,
     segment_checks,
     tests,
+    unconfigured,
 )
 from .build import PROXY_PORT, day2_names, node_names
 from .faults import KINDS, ON_BRIDGE
@@ -288,6 +289,7 @@ _CHECKS = (
     machine_checks.check_firmware,
     machine_checks.check_screens,
     machine_checks.check_boot,
+    unconfigured.check,
     segment_checks.check_segments,
     network_checks.check_networks,
     link_checks.check_links,

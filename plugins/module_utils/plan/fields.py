@@ -43,7 +43,7 @@ class Tagged:
     record: Callable[[str], tuple[Mapping[str, Any], Collection[str]]]
 
 
-BootMode = Literal["redfish", "cdrom", "usb", "pxe", "minimal", "manual"]
+BootMode = Literal["redfish", "cdrom", "usb", "pxe", "minimal", "config-image", "interactive", "manual"]
 BondMode = Literal["active-backup", "balance-xor", "802.3ad"]
 Eject = Literal["never", "on_rebooting", "after"]
 Family = Literal["ipv4", "ipv6"]

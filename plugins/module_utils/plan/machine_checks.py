@@ -88,7 +88,8 @@ def check_screens(profile: Profile, _cluster: str) -> Iterator[Finding]:
     for path, name, role in _machines(profile):
         size = machine(profile, name, role)
         place = (*_place(profile, path, name, "screen_steps"), "screen_steps")
-        yield from screens.findings(size["screen_steps"], place, screen=size["screen"])
+        shown = size["screen"] or boot_mode(profile) == "interactive"
+        yield from screens.findings(size["screen_steps"], place, screen=shown)
 
 
 def check_boot(profile: Profile, _cluster: str) -> Iterator[Finding]:

@@ -308,7 +308,7 @@ class Services(_Services, total=False):
 
 class _Boot(TypedDict):
     mode: BootMode
-    """Virtual media of the BMC, a CD drive, over the network, a small ISO that fetches the rest, or by hand."""
+    """Virtual media of the BMC, a CD drive, over the network, a small ISO that fetches the rest, an ISO without a cluster, or by hand."""
     image: Name
     """Name of the agent ISO in the run directory."""
     script: Name

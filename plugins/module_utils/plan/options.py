@@ -255,7 +255,9 @@ class BootOptions(TypedDict, total=False):
 
     mode: BootMode
     """`redfish`: virtual media of the BMC; `cdrom`: a CD drive; `usb`: a USB stick; `pxe`: over the network; `minimal`: a small ISO as virtual
-    media, which fetches the rest (platform external has this one in place of `redfish`); `manual`: booted by hand."""
+    media, which fetches the rest (platform external has this one in place of `redfish`); `config-image`: an ISO without a cluster in one CD
+    drive, and the cluster's files in another; `interactive`: an ISO without a cluster as virtual media, the rendezvous host chosen on the
+    hosts' screens, and the cluster defined over REST; `manual`: booted by hand."""
     eject: Eject
     """When a machine loses its medium: `never`; `on_rebooting`, when its host reaches that stage; `after` the installation."""
 

@@ -41,6 +41,7 @@ ENTRY_POINTS: Mapping[str, tuple[str, ...]] = {
     Component.MACHINE_CONFIG_OPERATOR: ("/usr/bin/machine-config-daemon",),
     Component.HYPERKUBE: ("/usr/bin/hyperkube",),
     Component.CLUSTER_ETCD_OPERATOR: ("/usr/bin/two-node-fencing",),
+    Component.UI: ("/usr/bin/installer-ui",),
 }
 """Programs that units and other programs start, by component. A replacement has at least one of them."""
 # Next to a program in a checkout: directory there -> directory in the image, as upstream's Dockerfile copies it.

@@ -148,7 +148,7 @@ class Lab:
         self.media_rate(fault, 0)
 
     def media_rate(self, fault: Fault, rate: int) -> None:
-        """Limit what the running machine reads of its CD or USB stick, which is the target sdx (`libvirt.domain.set_medium`).
+        """Limit what the running machine reads of its CD or USB stick, which is the target sdx (`libvirt.domain.set_media`).
 
         rate: in bytes per second, 0 for no limit. Raises `FaultError` without a medium.
         """

@@ -27,6 +27,9 @@ _KEYS = {
 }
 
 
+READY = "document.documentElement?.dataset.ready"
+
+
 class Browser:
     """One page. `console` has what scripts logged, and exceptions; `requests` the URLs that were asked for."""
 
@@ -73,15 +76,15 @@ class Browser:
             self._process.kill()
             self._process.wait()
 
-    def open(self, url: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Load a page, and wait until its script reports that it is ready (`data-ready` of the root element)."""
+    def open(self, url: str, *, width: int = 1280, height: int = 900, dark: bool = False, ready: str = READY) -> None:
+        """Load a page, and wait until the expression `ready` is true: its script reports so (`data-ready` of the root element)."""
         self.console.clear()
         self.requests.clear()
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
         self._call("Page.navigate", url=url)
-        self.wait("document.documentElement?.dataset.ready")
+        self.wait(ready)
 
     def wait(self, expression: str) -> Any:
         """Return the value of an expression once it is true."""

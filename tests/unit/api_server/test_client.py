@@ -14,6 +14,7 @@ from ansible_collections.agentlab.ocp.payload.api_server import auth
 from ansible_collections.agentlab.ocp.payload.api_server.client import __main__ as client
 from ansible_collections.agentlab.ocp.payload.api_server.client import hints, hosts, register
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.support import self_signed
+from ansible_collections.agentlab.ocp.plugins.module_utils.assisted import registration
 
 from .lab import ENV, PULL_SECRET, SSH_KEY, VERSION, Agent, Lab
 
@@ -48,7 +49,9 @@ def manifests(folder: Path, masters: int = 3, workers: int = 0, static: bool = F
             "kind": "AgentClusterInstall",
             "metadata": {
                 "name": "ostest",
-                "annotations": {register.OVERRIDES: '{"fips":false,"capabilities":{"baselineCapabilitySet":"None"}}'},
+                "annotations": {
+                    registration.OVERRIDES: '{"fips":false,"capabilities":{"baselineCapabilitySet":"None"}}'
+                },
             },
             "spec": {
                 "platformType": "BareMetal",
@@ -190,7 +193,7 @@ async def test_from_manifests_to_rebooting(tmp_path: Path, environment: dict[str
         assert json.loads(agents[0].install["installer_args"]) == ["--copy-network"]
         files = {entry["path"] for entry in agents[0].ignition["storage"]["files"]}
         assert files == {"/etc/hostname", "/etc/NetworkManager/system-connections/eth0.nmconnection"}
-        with pytest.raises(register.ClientError, match="already exists with different content"):
+        with pytest.raises(registration.ClientError, match="already exists with different content"):
             (tmp_path / "extra" / "agentlab-settings-0.yaml").write_text("other: 1\n")
             await run(lab, "registerCluster", environment)
 
@@ -296,15 +299,15 @@ async def test_import(tmp_path: Path, environment: dict[str, str]) -> None:
 def test_broken_manifests(tmp_path: Path, change: Any, text: str) -> None:
     manifests(tmp_path)
     change(tmp_path)
-    with pytest.raises(register.ClientError, match=text):
-        register.cluster_params(tmp_path, {})
+    with pytest.raises(registration.ClientError, match=text):
+        registration.cluster_params(tmp_path)
 
 
 def test_labels_must_match(tmp_path: Path) -> None:
     manifests(tmp_path, static=True)
     path = tmp_path / "nmstateconfig.yaml"
     path.write_text(path.read_text().replace("agent-install.openshift.io: ostest", "agent-install.openshift.io: other"))
-    with pytest.raises(register.ClientError, match="labels of NMStateConfig ostest-0 should match"):
+    with pytest.raises(registration.ClientError, match="labels of NMStateConfig ostest-0 should match"):
         register.infra_env_params(tmp_path, {}, None)
 
 

@@ -56,7 +56,7 @@ def profile(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 
 def test_our_client_asks_for_the_same(profile: dict[str, Any], tmp_path: Path) -> None:
     service: Any = Service()
-    register.register_cluster(service, tmp_path / "manifests", tmp_path / "extra", {}, tmp_path / "client_config")
+    register.register_cluster(service, tmp_path / "manifests", tmp_path / "extra", tmp_path / "client_config")
     register.register_infra_env(service, tmp_path / "manifests", {})
     ids = {entry["id"]: f"id-of{entry['path']}" for entry in profile["requests"] if entry["path"] in service.objects}
     recorded = []

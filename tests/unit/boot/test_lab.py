@@ -58,7 +58,11 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, str]]:
         return Machine(name, f"{address} {username} {password} {checked}".strip(), found)
 
     monkeypatch.setattr(lab, "connect", connect)
-    monkeypatch.setattr(lab.domain, "Machine", lambda __, name, medium: Machine(name.replace("_", "-"), medium, found))
+    monkeypatch.setattr(
+        lab.domain,
+        "Machine",
+        lambda __, name, medium, more: Machine(name.replace("_", "-"), " ".join([medium, *more]), found),
+    )
     monkeypatch.setattr(lab.domain, "blank", lambda *rest: None)
     monkeypatch.setitem(bmc.KINDS, "other", bmc.Kind(("other",), through_bmc))
     return found
@@ -71,6 +75,7 @@ def made(tmp_path: Path, mode: str, foreigners: Collection[str] = (), **options:
     (tmp_path / "run/boot-artifacts/rootfs.img").write_text("rootfs")
     image = tmp_path / ("run/boot-artifacts/agent.ipxe" if mode == "pxe" else "run/agent.iso")
     image.write_text("image")
+    (tmp_path / "run/agentconfig.noarch.iso").write_text("config")
     plan = {
         "cluster": {"name": "ostest"},
         "hypervisor": {"state_dir": str(tmp_path / "state"), "pool": "pool"},
@@ -101,6 +106,8 @@ def made(tmp_path: Path, mode: str, foreigners: Collection[str] = (), **options:
         ),
         ("cdrom", "cdrom", "{run}/agent.iso", set()),
         ("usb", "usb", "{run}/agent.iso", set()),
+        ("config-image", "cdrom {run}/agentconfig.noarch.iso", "{run}/agent.iso", set()),
+        ("interactive", "other+https://bmc/1 admin secret CA", "http://[fd00::1]:8089/agent.iso", {"agent.iso"}),
         ("pxe", "network", "http://[fd00::1]:8089/agent.ipxe", {"agent.ipxe", "rootfs.img"}),
     ],
 )
@@ -111,7 +118,7 @@ def test_mode(
     machines = made(tmp_path, mode, authority="CA")
     # The rendezvous host goes first.
     assert [change["name"] for change in machines.boot()] == ["master-1", "master-0"]
-    assert done["master-1"] == (driver, url.format(run=tmp_path / "run"))
+    assert done["master-1"] == (driver.format(run=tmp_path / "run"), url.format(run=tmp_path / "run"))
     assert {path.name for path in (tmp_path / "state/services/http/root").iterdir()} == published
     assert machines.boot() != [] and machines.eject() == ["master-1", "master-0"]
 

@@ -92,6 +92,7 @@ NO_COUNTERPART = {
         "extra_networks.0.mtu",
         "extra_networks.1.mtu",
     },
+    "sno_interactive": {"boot.mode"},
     "sno_v6v4_static": {"stack"},
 }
 

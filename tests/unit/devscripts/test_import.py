@@ -56,6 +56,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         {"topology": "ha", "stack": "dualstack", "addressing": "dhcp"},
     ),
     "AGENT_ISOLATED_NETWORK": (COMPACT + "AGENT_ISOLATED_NETWORK=false", {"hypervisor.egress": True}),
+    "AGENT_USE_APPLIANCE_MODEL": (COMPACT + "AGENT_USE_APPLIANCE_MODEL=true", {"boot.mode": "config-image"}),
     "AGENT_MINIMAL_ISO": (COMPACT + "AGENT_MINIMAL_ISO=True", {"boot.mode": "minimal"}),
     "AGENT_NMSTATE_DHCP": (
         "AGENT_E2E_TEST_SCENARIO=SNO_IPV4_DHCP\nAGENT_NMSTATE_DHCP=true",
@@ -304,8 +305,7 @@ CI = {
     "KNI_INSTALL_FROM_GIT=true": "KNI_INSTALL_FROM_GIT is 'true': name the checkout of the installer in OPENSHIFT_INSTALL_PATH",
     "NUM_EXTRA_WORKERS=2": "NUM_EXTRA_WORKERS is '2': machines that are added later are not planned",
     "AGENT_ISO_BUILDER_IMAGE=quay.io/x": "the ISO without a registry (OVE) cannot be built",
-    "APPLIANCE_IMAGE=quay.io/x": "no boot mode runs the appliance",
-    "AGENT_USE_APPLIANCE_MODEL=true": "no boot mode runs the appliance",
+    "APPLIANCE_IMAGE=quay.io/x": "the appliance is not built",
     "BOND_CONFIG=balance-rr": "is 'balance-rr': the lab's switch has no link aggregation for it; there are active-backup, ",
     "NODES_PLATFORM=baremetal": "agentlab makes the machines itself",
     "BMC_DRIVER=ipmi": "BMCs support Redfish only; there are redfish and redfish-virtualmedia",

@@ -145,13 +145,31 @@ def test_a_medium_gets_the_place_that_the_disks_leave(medium: str, bus: str, fir
         node, OWNER, pool="p", domain_type="kvm", console=Path("/c"), medium=medium, medium_first=first
     )
     machine = Connection(wanted)
-    assert domain.set_medium(machine, "m", "/agent.iso", medium)
-    assert not domain.set_medium(machine, "m", "/agent.iso", medium)
+    assert domain.set_media(machine, "m", ["/agent.iso"], medium)
+    assert not domain.set_media(machine, "m", ["/agent.iso"], medium)
     tree = ET.fromstring(machine.xml)
     assert orders(tree)["sdx"] == order and tree.findall("devices/disk")[-1].find("target").get("bus") == bus
     assert difference(domain.defined(machine), wanted) is None
-    assert domain.set_medium(machine, "m", None, medium)
+    assert domain.set_media(machine, "m", [], medium)
     assert difference(ET.fromstring(machine.xml), wanted) is None
+
+
+def test_a_second_medium_is_not_booted() -> None:
+    """The config image is next to the ISO that boots, in a drive and a place on the bus of its own."""
+    node = plan("compact_ipv4")["nodes"][0]
+    machine = Connection(domain.render(node, OWNER, pool="p", domain_type="kvm", console=Path("/c")))
+    before = machine.xml
+    assert domain.set_media(machine, "m", ["/agent.iso", "/config.iso"])
+    assert not domain.set_media(machine, "m", ["/agent.iso", "/config.iso"])
+    drives = ET.fromstring(machine.xml).findall("devices/disk[@device='cdrom']")
+    assert [drive.find("source").get("file") for drive in drives] == ["/agent.iso", "/config.iso"]
+    for values in (
+        [drive.find("target").get("dev") for drive in drives],
+        [drive.find("address").get("unit") for drive in drives],
+    ):
+        assert len({*values}) == 2
+    assert domain.set_media(machine, "m", ["/agent.iso"]) and domain.set_media(machine, "m", [])
+    assert difference(ET.fromstring(machine.xml), ET.fromstring(before)) is None
 
 
 def test_what_libvirt_adds_is_no_difference() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import bcrypt
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.payload.api_server import release
@@ -257,3 +258,15 @@ def test_the_calls_of_openshift_install(
     assert not (tmp_path / "none.iso").exists(), "oc does not fail: its callers look for the file"
     assert oc.main(["image", "extract", f"--path=/x:{tmp_path}/none", image]) == 1
     assert "of a directory that exists" in capsys.readouterr().err
+
+
+def test_certificates_of_a_rendezvous_host_without(tmp_path: Path) -> None:
+    """`set-node-zero.sh` takes `tls/*`; the service then has signers, a password and its hash."""
+    assert openshift_install.main(["agent", "create", "certificates", "--dir", str(tmp_path)]) == 0
+    made = {path.name: path for path in (tmp_path / "tls").iterdir()}
+    signers = {f"{name}.{kind}" for name in credentials.SIGNERS for kind in ("key", "crt")}
+    assert {*made} == {*signers, "kubeadmin-password", "kubeadmin-password.hash"}
+    assert {path.stat().st_mode & 0o777 for path in made.values()} == {0o600}
+    assert bcrypt.checkpw(made["kubeadmin-password"].read_bytes(), made["kubeadmin-password.hash"].read_bytes())
+    with pytest.raises(SystemExit):
+        openshift_install.main(["agent", "create", "manifests"])

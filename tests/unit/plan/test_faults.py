@@ -155,8 +155,8 @@ def test_the_table_matches_what_others_do() -> None:
     known = {status for rule in state.HOST_RULES for status in (rule.dest, *rule.sources)}
     known |= {status for rule in state.CLUSTER_RULES for status in (rule.dest, *rule.sources)}
     assert set(faults.STATUSES) <= known
-    # Those of a replaced service never run otherwise.
-    unused = {Component.CLI, Component.INSTALLER}
+    # Those of a replaced service, and of hosts without a cluster, never run otherwise.
+    unused = {Component.CLI, Component.INSTALLER, Component.UI}
     assert set(faults._COMPONENTS) == {name for name, component in COMPONENTS.items() if component.programs} - unused
     assert set(faultd.kinds(faultd.Lab({}))) == {kind for kind, fault in faults.KINDS.items() if not fault.in_plan}
     assert {kind for kind, what in faultd.kinds(faultd.Lab({})).items() if what.end is None} == {

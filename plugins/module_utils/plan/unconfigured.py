@@ -1,0 +1,71 @@
+"""Boot modes of hosts that get their cluster after they have booted: `config-image` and `interactive`. docs/hosts.md is the guide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..releases import LATEST, RELEASES
+from .build import addressing_of, machine, node_names, platform_of
+from .fields import BootMode
+from .links import boot_mode
+from .options import Profile
+from .problems import Finding, Path
+from .topologies import TOPOLOGIES
+
+MODES: tuple[BootMode, ...] = ("config-image", "interactive")
+_HINTS = ("root_device", "root_device_hints")
+_OF_AGENT_CONFIG = ("duplicate_hostname", "wrong_root_device", "wrong_token")
+
+
+def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Yield what these boot modes cannot do; a finding is path, value, and what would be right."""
+    mode = boot_mode(profile)
+    if mode not in MODES:
+        return
+    place: Path = ("boot", "mode")
+    build = profile["release"]["installer"]
+    for name in ("binary", "git"):
+        if build[name]:
+            remedy = f"makes no image for `boot: {{mode: {mode}}}`: agentlab's own installer does"
+            yield ("release", "installer", name), build[name], remedy
+    if platform_of(profile) == "external":
+        yield place, mode, "requires another platform than external, whose image is a minimal one"
+    if profile["installer"]["fips"]:
+        yield ("installer", "fips"), True, f"is an argument of the kernel, which an image of the mode {mode} has not"
+    if mode == "interactive":
+        yield from _interactive(profile, place)
+
+
+def _interactive(profile: Profile, place: Path) -> Iterator[Finding]:
+    release = RELEASES[profile["release"]["profile"] or LATEST.name]
+    if not release.rendezvous_ui:
+        yield place, "interactive", f"requires a release from 4.21 on, not {release.name}"
+    if TOPOLOGIES[profile["topology"]].fencing:
+        yield place, "interactive", f"requires a topology without fencing, not {profile['topology']}"
+    if profile["installer"]["hosts_in"] == "install-config":
+        yield (
+            ("installer", "hosts_in"),
+            "install-config",
+            "requires hosts that the image knows, not the mode interactive",
+        )
+    for index, fault in enumerate(profile["faults"]):
+        if fault["kind"] in _OF_AGENT_CONFIG:
+            yield (
+                ("faults", index, "kind"),
+                fault["kind"],
+                "requires an image with the cluster, not the mode interactive",
+            )
+    seen: set[Path] = set()
+    for name, role, _number in node_names(profile):
+        path: Path = ("nodes", name) if profile["nodes"].get(name) else (role,)
+        if path in seen or role == "extra":
+            continue
+        seen.add(path)
+        size = machine(profile, name, role)
+        if size["firmware"] != "uefi":
+            yield (*path, "firmware"), size["firmware"], "must be uefi: the dialog is on a framebuffer"
+        if addressing_of(profile, name, role) != "dhcp":
+            yield (*path, "addressing"), "static", "must be dhcp: without a cluster the image has no networks of hosts"
+        for field in _HINTS:
+            if size[field]:
+                yield (*path, field), size[field], "requires an image with the cluster: the service chooses the disk"

@@ -1,0 +1,105 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Define a cluster over REST; see DOCUMENTATION."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_definition
+short_description: Define a cluster over REST, and install it
+version_added: 1.0.0
+description:
+  - Does what a user of the web interface on the rendezvous host does. It waits for the assisted service, registers the cluster of the
+    manifests in O(dir), binds the hosts of the plan, which have no cluster yet, gives them their names and roles, and starts the
+    installation.
+  - The credentials of the cluster, which the rendezvous host has made, are written to C(auth) of O(dir). Where they are, nothing is done.
+  - In check mode nothing is asked.
+extends_documentation_fragment: [agentlab.ocp.module]
+requirements:
+  - bcrypt
+  - cryptography
+  - PyYAML
+  - requests
+  - zstandard
+options:
+  dir:
+    description: Directory of the installation's assets, with an image of V(interactive-image) of M(agentlab.ocp.agent_image).
+    type: path
+    required: true
+  plan:
+    description: The plan of the cluster, C(agentlab_plan).
+    type: dict
+    required: true
+  log:
+    description: File that the messages are appended to, with time stamps.
+    type: path
+    required: true
+  timeout:
+    description: Limit in seconds, until the installation has started.
+    type: float
+    default: 3600
+seealso:
+  - module: agentlab.ocp.node_screen
+  - module: agentlab.ocp.wait_for
+"""
+
+EXAMPLES = r"""
+- name: Define the cluster
+  agentlab.ocp.cluster_definition:
+    dir: runs/ostest
+    plan: "{{ agentlab_plan }}"
+    log: runs/ostest/logs/definition.log
+"""
+
+RETURN = r"""
+messages:
+  description: What happened, in order.
+  returned: success
+  type: list
+  elements: str
+  sample: [Bound host master-0, Started the installation]
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils import definition
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "dir": {"type": "path", "required": True},
+            "plan": {"type": "dict", "required": True},
+            "log": {"type": "path", "required": True},
+            "timeout": {"type": "float", "default": 3600},
+        },
+        supports_check_mode=True,
+    )
+
+    def define() -> dict[str, Any]:
+        params, said = module.params, list[str]()
+        directory, plan = Path(params["dir"]), checked(params["plan"])
+        if definition.defined(directory):
+            return {"changed": False, "messages": said}
+        if module.check_mode:
+            return {"changed": True, "messages": said}
+        Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
+        log = Log(directory, emit=lambda __: None, copy=Path(params["log"]))
+
+        def say(text: str) -> None:
+            log.info(text)
+            said.append(text)
+
+        definition.define(directory, plan, say, seconds=params["timeout"])
+        return {"changed": True, "messages": said}
+
+    run(module, define)
+
+
+if __name__ == "__main__":
+    main()
