@@ -40,8 +40,7 @@ LIMITS = {"image": 900.0, "validate": 3600.0}
 # Maximum time before a run is killed, on an idle machine, on which `agentlab plan` takes QUIET_SECONDS.
 LONGEST = {"image": 18.0, "validate": 30.0}
 QUIET_SECONDS = 0.5
-MACHINES = ("boot", "wait", "validate")
-"""Stages that are killed up to `validate`: the machines are there."""
+MACHINES = ("boot", "wait", "validate")  # the stages that are killed up to `validate`
 
 
 class Broken(Exception):
@@ -124,8 +123,7 @@ class Lab:
     def stage(self, since: str) -> str:
         """Return the current stage, from state.json, of a run that started at `since`; earlier ones were killed.
 
-        since: ISO 8601 in UTC, as state.json has it. `plan` before the first stage, and for a state that cannot be
-        read.
+        since: ISO 8601 in UTC. `plan` before the first stage, and for a state that cannot be read.
         """
         with contextlib.suppress(state.StateError):
             stages = state.load(self.run_dir)["stages"].items()
@@ -255,8 +253,7 @@ def cmdline(pid: int) -> bytes:
 def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: bool) -> Kill | None:
     """Start a verb and kill it; None when it ended before.
 
-    longest: seconds, at most, before the kill; with machines, since the first of `MACHINES` began. Raises `Broken` for
-    a verb that failed before it.
+    longest: seconds, at most, before the kill, or from the first of `MACHINES` to it. Raises `Broken` if the verb failed.
     """
     since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     process, begin = lab.start(verb), time.monotonic()
