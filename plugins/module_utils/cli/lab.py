@@ -23,7 +23,7 @@ from ..packages import PackageError, distribution, missing
 from ..plan import overrides
 from ..vocabulary import RUN_STAGES, Exit
 from . import day2, failure, follow, orphans, run_page
-from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, program, run_dir
+from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, add_override, program, run_dir
 from .scratch import scratch
 from .stages import add_stages, restore, tags, unfinished, until
 from .terminal import say
@@ -53,18 +53,6 @@ class Inputs(NamedTuple):
 
     inventory: str
     variables: dict[str, str | bool | dict[str, str] | list[str]]
-
-
-def add_override(parser: argparse.ArgumentParser) -> None:
-    """Add `--override`."""
-    parser.add_argument(
-        "--override",
-        action="append",
-        default=[],
-        metavar="COMPONENT=WHAT",
-        help="replace a component of the lab payload (repeatable): a directory with its programs or its files, an OCI layout, "
-        "containers-storage:IMAGE, or a pullspec with a digest",
-    )
 
 
 def _parser(verb: str) -> argparse.ArgumentParser:

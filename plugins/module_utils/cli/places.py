@@ -57,3 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="name of the cluster (default: $CLUSTER, or ostest)",
     )
+
+
+def add_override(parser: argparse.ArgumentParser) -> None:
+    """Add `--override`."""
+    parser.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        metavar="COMPONENT=WHAT",
+        help="replace a component of the lab payload (repeatable): a directory with its programs or its files, an OCI layout, "
+        "containers-storage:IMAGE, or a pullspec with a digest",
+    )

@@ -10,8 +10,7 @@ from ..plan import overrides, profile, rundir
 from ..plan.warnings import warnings
 from ..vocabulary import Exit
 from .cluster import add_output, print_output
-from .lab import add_override
-from .places import DEFAULT_PROFILE, PROFILES, add_arguments, run_dir
+from .places import DEFAULT_PROFILE, PROFILES, add_arguments, add_override, run_dir
 from .terminal import say
 
 
