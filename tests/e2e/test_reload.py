@@ -110,7 +110,7 @@ def test_changes_of_the_service_are_seen_in_a_running_lab(tmp_path: Path, guests
             def seen(word: str) -> str:
                 """The lines up to one with the word, which ends an attempt."""
                 lines: list[str] = []
-                for line in iter(process.stdout.readline, ""):  # type: ignore[union-attr]
+                for line in iter(process.stdout.readline, ""):
                     lines.append(line)
                     if word in line:
                         return "".join(lines)
