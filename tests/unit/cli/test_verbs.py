@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import (
     cluster,
@@ -171,6 +172,8 @@ def test_logs_are_merged_by_time(
     assert lines[3]["time"] == "2025-11-23T00:00:02.500+00:00"
     assert "\x1b" not in shown.out and "hunter2" not in shown.out and "fourth" in lines[5]["text"]
     assert "agentlab: master-1: No route to host\n" in shown.err
+    assert logs.main(["-o", "yaml", *LAB]) == 0
+    assert yaml.safe_load(capsys.readouterr().out) == lines
 
 
 def test_logs_of_which_no_source_answers(
