@@ -24,8 +24,8 @@ from tests.e2e.conftest import ROOT, host, ports
 CLUSTER = "e2er"
 NODE = "master-0"
 LIMIT = 40 * 60
-SECONDS = 15
-"""A component is reloaded within this time, on two quiet cores."""
+SECONDS = float(os.environ.get("AGENTLAB_RELOAD_SECONDS", "15"))
+"""A component is reloaded within this time, on two quiet cores; give more on a busy machine."""
 SOURCE = "payload/api_server/page.html"
 TITLE = "<title>assisted-service</title>"
 
@@ -66,6 +66,7 @@ class Build:
 
 
 def quick(shown: str) -> None:
+    print(shown)
     took = re.search(r"reloaded in ([0-9.]+) s", shown)
     assert took and float(took[1]) < SECONDS, shown
 
