@@ -353,10 +353,19 @@ def completed(line: str, **environment: str) -> list[str]:
         ("agentlab status --cluster ", {"lab"}),
         ("agentlab fault master-0 li", {"link_down"}),
         ("agentlab deploy sno_ipv4_s", {"sno_ipv4_static"}),
+        ("agentlab deploy --from ", {"ready"}),
+        ("agentlab snapshot restore ", {"ready"}),
+        ("agentlab snapshot restore --cluster ", {"lab"}),
+        ("agentlab reload hy", {"hyperkube"}),
+        ("agentlab deploy --override agent-installer-n", {"agent-installer-node-agent="}),
+        ("agentlab deploy --override must-gather=/etc/hostnam", {"must-gather=/etc/hostname"}),
         ("agentlab kubectl ", set()),
     ],
 )
 def test_completion(runs: Path, line: str, wanted: set[str]) -> None:
+    saved = runs / "state/lab/snapshots/ready/snapshot.json"
+    saved.parent.mkdir(parents=True)
+    saved.touch()
     found = {word for word in completed(line, CLUSTER="lab") if not word.startswith("-")}
     assert found == wanted
 
