@@ -105,6 +105,8 @@ def has_any(folder: Path, layers: Sequence[Descriptor], paths: Iterable[str]) ->
     """
     left = set(paths)
     for layer in reversed(layers):
+        if not left:
+            break
         hidden = set[str]()
         try:
             with (folder / layer.digest.partition(":")[2]).open("rb") as stream, tarfile.open(
