@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Of each change: a role without Ansible's modules and one with. The jobs of tests/e2e play most of the others.
-SHORT = ["plan", "devscripts_config"]
-SLOW = ["add_nodes", "configure", "devscripts", "setup", "swarm", "validate", "wait_for"]
+# Of each change: the role that all others need. The jobs of tests/e2e play most of the others.
+SHORT = ["plan"]
+SLOW = ["add_nodes", "configure", "devscripts", "devscripts_config", "setup", "swarm", "validate", "wait_for"]
 LONG = ["agent_image", "boot", "destroy", "gather", "hypervisor", "networks", "nodes", "payload", "services"]
 LIMIT = 900
 

@@ -50,7 +50,8 @@ def _parser() -> argparse.ArgumentParser:
         "--release-image",
         metavar="PULLSPEC",
         default="",
-        help="what is installed (default: $OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE, else the lab payload, if there is one)",
+        help="what is installed (default: $OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE, else what the directory's manifests name, else "
+        "the newest lab payload, if there is one)",
     )
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="form of the result (default text)"
@@ -105,9 +106,10 @@ def _both(args: argparse.Namespace, program: Path, work: Path) -> tuple[compare.
         raise InstallerError(
             f"{args.dir.absolute()} has neither install-config.yaml nor agent-config.yaml nor cluster-manifests"
         )
-    # The lab payload is agentlab's default, which another build does not know.
+    # The lab payload is agentlab's default, which another build does not know; the newest may be that of another lab.
     options = run.Options.from_environment(dict(os.environ), args.dir, ASSETS)
-    args.release_image = args.release_image or options.release_image or lab_payload(options.cache).get("release", "")
+    args.release_image = args.release_image or options.release_image or rundir.release_image(args.dir)
+    args.release_image = args.release_image or lab_payload(options.cache).get("release", "")
     found: list[compare.Side] = []
     for name, create in (("agentlab", _ours), (str(program), _theirs)):
         directory = work / f"side{len(found)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import state
 from .._deps import optional
-from ..documents import Document, DocumentError, decoded, read_file, read_yaml
+from ..documents import Document, DocumentError, decoded, load_yaml, read_file, read_yaml
 from ..redact import redact
 from ..redact_shapes import HIDDEN
 from ..state import owner
@@ -29,6 +30,7 @@ PLAN = "plan.yaml"
 PROFILE = "profile.yaml"
 INVENTORY = "inventory.yml"
 _HOW = "agentlab plan PROFILE --write"
+_IMAGE_SET = "cluster-manifests/cluster-image-set.yaml"
 _MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644, secrets.FILE: 0o600}
 
 
@@ -156,6 +158,13 @@ def load_plan(run_dir: Path) -> Plan:
             lacking = ", ".join(missing(found.value))
             raise RunError(f"{path}: another version of agentlab made it, it lacks {lacking}. {again}") from None
         raise RunError(str(error)) from None
+
+
+def release_image(run_dir: Path) -> str:
+    """Return the pullspec of the release that the image of a run directory installs; "" while there is none."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        return str(load_yaml(read_file(run_dir / _IMAGE_SET), name=_IMAGE_SET)["spec"]["releaseImage"])
+    return ""
 
 
 def _read(path: Path) -> Document:

@@ -103,6 +103,7 @@ def refusal(data: Path, *options: str) -> str:
     return done.stderr.strip()
 
 
+@pytest.mark.slow
 def test_one_line_has_the_reason_why_it_does_not_start(served: Served, tmp_path: Path) -> None:
     served.start()
     address = served.url.removeprefix("http://")
@@ -132,6 +133,7 @@ def test_stops_in_spite_of_callers(served: Served) -> None:
         caller.close()
 
 
+@pytest.mark.slow
 def test_killed_while_agents_work(served: Served) -> None:
     served.start()
     served.options = (*served.options, "--listen", served.url.removeprefix("http://"))

@@ -53,6 +53,7 @@ def test_real_controller_on_a_single_node(lab: Lab, tmp_path: Path) -> None:
     until("the controller has completed", lambda: controller() == "Succeeded", 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
 def test_single_node_with_the_configs_of_openshift_install(lab: Lab, tmp_path: Path) -> None:
     """As with the real assisted service, which knows its configs from there."""

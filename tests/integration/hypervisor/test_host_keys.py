@@ -88,6 +88,7 @@ def test_a_host_whose_key_is_known_is_reached(tmp_path: Path, server: int) -> No
     assert "UNREACHABLE" not in done.stdout and " lost " not in done.stdout, done.stdout
 
 
+@pytest.mark.slow
 def test_the_option_of_a_user_wins(tmp_path: Path, server: int) -> None:
     done = prepare(tmp_path, server, "", "-o StrictHostKeyChecking=accept-new")
     assert "ost key verification failed" not in done.stdout + done.stderr

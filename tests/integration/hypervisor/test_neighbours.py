@@ -149,7 +149,7 @@ def connect(places: dict[str, Place], tmp_path: Path, **hypervisor: bool) -> Non
     [
         pytest.param({"egress": True}, marks=pytest.mark.slow),
         pytest.param({"route": True}, marks=pytest.mark.slow),
-        {"egress": True, "route": True},
+        pytest.param({"egress": True, "route": True}, marks=pytest.mark.slow),
     ],
     ids="-".join,
 )
@@ -197,7 +197,7 @@ def test_only_this_host_reaches_services_without_a_sandbox(places: dict[str, Pla
     assert "agentlab-nb" in host("nft", "list", "tables")
 
 
-@pytest.mark.parametrize("kind", ["sandbox", "local"])
+@pytest.mark.parametrize("kind", ["sandbox", pytest.param("local", marks=pytest.mark.slow)])
 def test_another_cluster_of_the_name_keeps_its_rules(places: dict[str, Place], tmp_path: Path, kind: str) -> None:
     """Two users, two state directories, one name: links and tables of the first are neither replaced nor removed."""
     host = places["host"]

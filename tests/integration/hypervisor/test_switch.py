@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PARTNER = Path(__file__).with_name("switch_partner.py")
 PROFILE = {
     "master": {"memory_mib": 1024},
@@ -23,6 +25,7 @@ PROFILE = {
 }
 
 
+@pytest.mark.slow
 def test_tcp_passes_bonds_and_vlans_and_nothing_is_left(lab: Any, traces: Any) -> None:
     before = traces()
     one = lab("agtest", PROFILE)

@@ -59,6 +59,7 @@ REFUSED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["prepare", "image", "boot", "wait", "validate", "deploy", "destroy"])
 def test_a_verb_that_needs_it_fails(agentlab: Agentlab, tmp_path: Path, verb: str) -> None:
     """`wait` waited for an hour, `image` had written manifests when it failed with advice about a resolver."""
@@ -70,6 +71,7 @@ def test_a_verb_that_needs_it_fails(agentlab: Agentlab, tmp_path: Path, verb: st
     assert not (tmp_path / "state").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "made"), [("configure", "install-config.yaml"), ("gather", "report/summary.txt")])
 def test_a_verb_that_works_without_it_warns(agentlab: Agentlab, tmp_path: Path, verb: str, made: str) -> None:
     done = agentlab(verb)

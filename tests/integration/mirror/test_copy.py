@@ -62,6 +62,7 @@ def test_a_release_is_copied_with_its_index_and_signature(stores: tuple[Store, S
     assert run.copy() == 0
 
 
+@pytest.mark.slow
 def test_what_a_killed_copy_left_is_not_copied_again(stores: tuple[Store, Store], tmp_path: Path) -> None:
     source, target = stores
     run = Run(stores, tmp_path, source.release())
@@ -83,6 +84,7 @@ def test_what_a_killed_copy_left_is_not_copied_again(stores: tuple[Store, Store]
     mirror.verify(run.registry, run.target, run.parts)
 
 
+@pytest.mark.slow
 def test_verification_finds_a_lost_and_a_cut_blob(stores: tuple[Store, Store], tmp_path: Path) -> None:
     source, target = stores
     run = Run(stores, tmp_path, source.release())
@@ -105,6 +107,7 @@ def test_refused_credentials_end_at_the_first_attempt(stores: tuple[Store, Store
     assert not run.lines
 
 
+@pytest.mark.slow
 def test_an_image_that_went_is_named(stores: tuple[Store, Store], tmp_path: Path) -> None:
     source, __ = stores
     run = Run(stores, tmp_path, source.release())
@@ -128,6 +131,7 @@ def test_an_unknown_release_and_an_image_of_another_kind(stores: tuple[Store, St
     assert (part.repository, part.tag, len(part.manifests)) == ("art/other", "x", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_a_full_registry_is_named_after_bounded_attempts(tmp_path: Path) -> None:
     small = tmp_path / "small"
@@ -161,6 +165,7 @@ def test_a_second_target_joins_the_mirrors_of_the_first(stores: tuple[Store, Sto
     assert mirror.sources(run.target, run.parts, both) == both
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_copy_keeps_the_names_of_the_source(stores: tuple[Store, Store], tmp_path: Path) -> None:
     source, target = stores
     first = Run(stores, tmp_path, source.release())

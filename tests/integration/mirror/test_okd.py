@@ -144,6 +144,7 @@ def test_a_mirrored_release_makes_manifests_and_image(
     assert f'location = "{stores[1].place}/mirror/openshift/release"' in files["/etc/containers/registries.conf"]
 
 
+@pytest.mark.slow
 def test_a_minimal_image_takes_the_published_root_file_system(
     stores: tuple[Store, Store], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

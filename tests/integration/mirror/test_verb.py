@@ -66,6 +66,7 @@ def test_a_dry_run_then_a_copy_then_nothing_to_do(
     assert "; 0 to copy to" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_two_mirrors_of_a_source_reach_install_config(
     stores: tuple[Store, Store], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,6 +118,7 @@ def test_one_message_names_what_is_wrong(
     assert err.count("\n") == 1 and message.format(source=source.place) in err
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes(stores: tuple[Store, Store], tmp_path: Path) -> None:
     source, target = stores
     command = [sys.executable, "-m", PACKAGE, "mirror", source.release(), "--to", target.place, *ACCESS]
@@ -133,6 +135,7 @@ def test_a_killed_run_resumes(stores: tuple[Store, Store], tmp_path: Path) -> No
     assert (tmp_path / verb.OUTPUT).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="the storage of a lab belongs to root")
 def test_the_registry_of_a_lab_gets_what_it_serves(
     stores: tuple[Store, Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -116,6 +116,7 @@ def test_output_of_a_console_can_be_a_failure(tmp_path: Path) -> None:
     assert [case.system_out for case in suite] == ["before\nlast"]
 
 
+@pytest.mark.slow
 def test_a_job_leaves_its_artifacts(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -277,6 +278,7 @@ def test_a_command_gets_the_kubeconfig_and_a_directory_for_its_junit(
     assert (out / "junit").is_dir()
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_exit_class(tmp_path: Path) -> None:
     """ARTIFACT_DIR and SHARED_DIR on a file system without a free block, in a mount namespace of its own."""
     out, run_dirs = tmp_path / "out", tmp_path / "runs"

@@ -16,9 +16,9 @@ def test_every_verb_has_a_case() -> None:
     assert set(verbs.CASES) == set(VERBS), "add a case to CASES of ci/verbs.py"
 
 
-def test_a_job_of_every_change_drives_them() -> None:
-    table = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())
-    assert any(table["jobs"][name].get("verbs") for name in table["every_change"])
+def test_a_job_drives_them() -> None:
+    jobs = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())["jobs"].values()
+    assert any(job.get("verbs") for job in jobs)
 
 
 def test_what_a_case_finds_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

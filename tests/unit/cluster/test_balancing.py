@@ -83,9 +83,13 @@ def test_every_node_serves(
     names = list(NODES)
     made: Any = started(tmp_path, port, names[:nodes], monkeypatch)
     serve(*names[:serving])
-    for __ in range(100):  # until haproxy has noticed who is down, which is three checks
+    settled = 0
+    for __ in range(
+        200
+    ):  # until haproxy has noticed who is down, which is three checks, and no server is about to change
         listed = balancing.servers(Path(made["stats"]))
-        if {one.node for one in listed if one.state == "UP"} == {*names[:serving]}:
+        settled = settled + 1 if {one.node for one in listed if one.state == "UP"} == {*names[:serving]} else 0
+        if settled == 15:
             break
         threading.Event().wait(0.2)
     (found,) = balancing.findings(made)

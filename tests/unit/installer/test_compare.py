@@ -133,6 +133,21 @@ def test_both_install_the_lab_payload(
     assert found == (Exit.OK, {})
 
 
+def test_both_install_what_the_directory_installs(
+    inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest lab payload may be that of another lab: its registry has another release."""
+    assert main(["agent", "create", "cluster-manifests", "--dir", str(inputs)]) == Exit.OK
+    monkeypatch.delenv("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE")
+    payload = tmp_path / "cache/agentlab/payload/current/payload.json"
+    payload.parent.mkdir(parents=True)
+    payload.write_text(json.dumps({"release": RELEASE.replace("@sha256:", "@sha256:0")[:-1], "version": "4.22.0"}))
+    asked = tmp_path / "asked"
+    program = build(tmp_path / "other", f'echo "$OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE" > {asked}')
+    assert compared(capsys, inputs, program, "--target", "cluster-manifests") == (Exit.OK, {})
+    assert asked.read_text().strip() == RELEASE
+
+
 def test_secrets_are_not_printed(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also those of the files that differ."""
     change = "sed -i 's/dTpw/b3RoZXI6c2VjcmV0LXdvcmRz/' \"$here/cluster-manifests/pull-secret.yaml\""

@@ -646,6 +646,7 @@ def test_minimal_iso(sno: Any, make: Any) -> None:
         assert b'coreos.live.rootfs_url="http://x/y/agent.x86_64-rootfs.img"' in files["EFI/redhat/grub.cfg"]
 
 
+@pytest.mark.slow
 def test_250_hosts(directory: Any, make: Any) -> None:
     """Bonds and VLANs for each: a manifest, a folder with its keyfiles, and the files in which it differs from the others."""
     config, agent = make.fleet(250)

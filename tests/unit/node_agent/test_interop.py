@@ -74,6 +74,7 @@ def images(rows: list[Row]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+@pytest.mark.slow
 async def test_events_are_those_of_the_real_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = recorded()
     monkeypatch.setattr(Engine, "needed_images", lambda self, cluster: images(real["swarm-0"]))

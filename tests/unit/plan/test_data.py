@@ -247,6 +247,7 @@ def test_no_format_takes_two_lines() -> None:
     assert not any(fits("host", wrong) for wrong in ("-oProxyCommand=x", "a b", "a;b", "{{a}}"))
 
 
+@pytest.mark.slow
 def test_whole_runs_evaluate_nothing(tmp_path: Path) -> None:
     """All texts that are free, planted in one profile: `plan`, `prepare --check` and `configure` as users run them."""
     marker = tmp_path / "evaluated"

@@ -72,7 +72,9 @@ WHOLE: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "plan" else name for name in SCHEMAS]
+)
 def test_the_schema_refuses_what_the_validation_refuses(name: str) -> None:
     """But formats that have no pattern, which only the validation knows."""
     validator = jsonschema.Draft202012Validator(SCHEMAS[name])

@@ -6,7 +6,6 @@ missing, cut or damaged is named on the page, and the rest is shown.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ... import state
-from ...documents import load_yaml, read_file
 from ...errors import AgentlabError
 from ...files import explain
 from ...plan import drawing, rundir
@@ -36,7 +34,6 @@ _LEAST = 50
 REPORT = "report"
 PAGE, DOCUMENT, JUNIT = "index.html", "run.json", "junit.xml"
 _COPIED = ("logs/*.log", "logs/*.jsonl", ".openshift_install.log", "logs/events.json", "profile.yaml")
-_RELEASE = "cluster-manifests/cluster-image-set.yaml"
 _EVENTS, _RECORD = "assisted/events.json", "run/logs/events.json"
 _MOST_FILES = 5000
 _ENDS = {
@@ -190,7 +187,7 @@ class Collector:
             "cluster": plan["cluster"]["name"] if plan else self.run_dir.name,
             "profile": next((one["subject"] for one in reversed(programs) if one["subject"]), ""),
             "about": about,
-            "payload": self._payload(),
+            "payload": _line(rundir.release_image(self.run_dir)),
             "program": programs[-1]["text"] if programs else "",
             "result": result,
             "start": None,
@@ -211,13 +208,6 @@ class Collector:
         if "failed" in results:
             return "failed"
         return "installed" if "ok" in (found.stages.get("wait"), found.stages.get("validate")) else "stopped"
-
-    def _payload(self) -> str:
-        """Return the release image of the manifests; nothing before they are there."""
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            found = load_yaml(read_file(self.run_dir / _RELEASE), name=_RELEASE)
-            return _line(str(found["spec"]["releaseImage"]))
-        return ""
 
     def _files(self) -> list[File]:
         found: list[File] = []

@@ -119,7 +119,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _changes(self) -> None:
         self._begin("text/event-stream", None)
-        sent = self.server.made()[2]
+        sent = (
+            0  # the run as it is comes first: it may have changed since the page was loaded, or the connection was lost
+        )
         while True:
             run, __, number = self.server.made()
             if number != sent:
