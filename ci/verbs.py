@@ -99,6 +99,8 @@ def _logs(verbs: Verbs) -> None:
     lines = [json.loads(line) for line in verbs.call("logs", "-n", "20", "-o", "json").splitlines()]
     expect({NODE, f"{NODE}/console", "bmc", "ntp"} <= {line["source"] for line in lines}, lines)
     expect([line["time"] for line in lines] == sorted(line["time"] for line in lines), "the order of logs")
+    rows = yaml.safe_load(verbs.call("logs", "--node", NODE, "-n", "5", "-o", "yaml"))
+    expect(rows and set(rows[0]) == {"time", "source", "text"}, rows)
     units = verbs.call("logs", "--node", NODE, "--unit", "sshd", "--unit", "ssh", "-n", "5").splitlines()
     expect(units and all(f" {NODE} " in line for line in units), units)
     with verbs.running("logs", "-f") as process:

@@ -306,7 +306,7 @@ class Builder:
         if source is not None and kind is Kind.LAYOUT:
             return layers.adopt(parts.layout, Path(source), name)
         if source is not None and kind is Kind.STORE:
-            return layers.adopt(parts.layout, layers.copied(source, parts.work / name), name)
+            return layers.adopt(parts.layout, layers.copied(source, parts.work / name, name), name)
         if component is None and source is None:
             return parts.layout.add_image(oci.Image([parts.lowest], command=["/bin/sh"]))
         stack = parts.stack(name, component)

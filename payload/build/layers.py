@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from ...plugins.module_utils.documents import load_json, read_file
+from ...plugins.module_utils.plan import overrides
 from ..images import oci
 from ..machine_os.distro import BuildError, run
 
@@ -45,7 +46,14 @@ def adopt(layout: oci.Layout, source: Path, name: str) -> oci.Descriptor:
     return image
 
 
-def copied(source: str, target: Path) -> Path:
-    """Copy an image of a local store to a new OCI layout; with zstd, which nodes unpack fast."""
+def copied(source: str, target: Path, name: str) -> Path:
+    """Copy an image of a local store to a new OCI layout; with zstd, which nodes unpack fast.
+
+    Raises `BuildError` also when the image cannot be the component `name`.
+    """
     run("skopeo", "copy", "--quiet", "--dest-compress-format", "zstd", source, f"oci:{target}")
+    try:
+        overrides.check_layout(target, name)
+    except overrides.OverrideError as error:
+        raise BuildError(f"payload_overrides: {name}: {source} {error}") from None
     return target

@@ -73,7 +73,10 @@ class CallbackModule(CallbackBase):
         self._finish()
         path = Path(play.get_path().rpartition(":")[0]).resolve()
         stage = path.stem.replace("_", "-")
-        self._stage = stage if path.parent == _PLAYBOOKS and stage in (*_RECORDED, _GATHER) else None
+        # Roles of stages that --tags leaves out still have their arguments checked, which is a task.
+        selected = {"all", path.stem} & {*context.CLIARGS.get("tags", ["all"])}
+        ours = path.parent == _PLAYBOOKS and stage in (*_RECORDED, _GATHER)
+        self._stage = stage if ours and selected else None
         given = play.get_variable_manager().get_vars(play=play).get("agentlab_profile")
         self._profile = Path(given).stem if isinstance(given, str) else ""
 

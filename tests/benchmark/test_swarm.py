@@ -1,15 +1,19 @@
 """What one process carries against our own service, each on a core of its own.
 
 AGENTLAB_SWARM_AGENTS hosts (5000) that poll every 60 s, in clusters of five and with one of AGENTLAB_SWARM_LARGE (150) among them; that
-cluster by itself; and AGENTLAB_SWARM_INSTALLS clusters of five (200) to installed. The figures are printed, the reports kept in
+cluster by itself; numbers of hosts in AGENTLAB_SWARM_CURVE ("100 1000 5000 20000"; none by default); BMCs of AGENTLAB_SWARM_BMCS hosts
+(3000); and AGENTLAB_SWARM_INSTALLS clusters of five (200) to installed. The figures are printed, the reports kept in
 AGENTLAB_SWARM_REPORTS. An agent's memory is the peak less what the process has before there is any agent, over their number.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,6 +25,8 @@ import pytest
 
 AGENTS = int(os.environ.get("AGENTLAB_SWARM_AGENTS", "5000"))
 LARGE = int(os.environ.get("AGENTLAB_SWARM_LARGE", "150"))
+CURVE = [int(number) for number in os.environ.get("AGENTLAB_SWARM_CURVE", "").split()]
+BMCS = int(os.environ.get("AGENTLAB_SWARM_BMCS", "3000"))
 INSTALLS = int(os.environ.get("AGENTLAB_SWARM_INSTALLS", "200"))
 HOSTS = 5
 CLI = [sys.executable, "-m", "ansible_collections.agentlab.ocp.plugins.module_utils.cli"]
@@ -95,6 +101,66 @@ def test_agents(serve: Any, tmp_path: Path, name: str, clusters: int, topology: 
     used = report["resources"]
     assert used["peak_agents"] == agents and not report["errors"]
     assert used["peak_rss_mib"] <= 1024 and used["kib_per_agent"] <= 200 and report["poll_lateness"]["p99_ms"] < 1000
+
+
+@pytest.mark.parametrize("agents", CURVE)
+def test_curve(serve: Any, tmp_path: Path, agents: int) -> None:
+    """The service registers 40 hosts in a second; after that each polls three times."""
+    begin = max(60, agents // 40)
+    report = swarm(
+        serve(), tmp_path, f"curve-{agents}", begin + 900, "--clusters", str(agents // HOSTS), "--topology", f"ha:{HOSTS}",
+        "--ramp-up", str(begin), "--think-time", "0.1", "--watch", "240", "--no-install", "--duration", str(begin + 240),
+    )  # fmt: skip
+    used = report["resources"]
+    assert used["peak_agents"] == agents and not report["errors"]
+    assert used["peak_rss_mib"] <= 1024 and report["poll_lateness"]["p99_ms"] < 1000
+
+
+def test_bmcs(serve: Any, tmp_path: Path) -> None:
+    """A client inserts the image of each host and switches it on; all of them register."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = ["--url", serve(), "--openshift-version", VERSION, "--report", str(tmp_path), "--bmc", str(port), "--no-install",
+             "--clusters", str(BMCS // HOSTS), "--topology", f"ha:{HOSTS}", "--think-time", "0", "--duration", "600"]  # fmt: skip
+    process = subprocess.Popen([*on_core(-1), *CLI, "swarm", *words])
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def call(method: str, path: str, body: dict[str, str] | None = None) -> Any:
+        client.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json"})
+        answer = client.getresponse()
+        text = answer.read()
+        assert answer.status < 300, text
+        return json.loads(text) if text else None
+
+    try:
+        end = time.monotonic() + 300
+        while True:
+            assert time.monotonic() < end and process.poll() is None
+            try:
+                systems = [one["@odata.id"] for one in call("GET", "/redfish/v1/Systems")["Members"]]
+                if len(systems) == BMCS:
+                    break
+            except OSError:
+                client.close()
+            time.sleep(1)
+        started = time.monotonic()
+        for system in systems:
+            call("GET", system)
+        read = time.monotonic() - started
+        for system in systems:
+            media = system.replace("Systems", "Managers") + "/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
+            call("POST", media, {"Image": "http://127.0.0.1:9/full.iso"})
+            call("POST", f"{system}/Actions/ComputerSystem.Reset", {"ResetType": "On"})
+        on = time.monotonic() - started - read
+        time.sleep(30)
+        process.send_signal(signal.SIGINT)
+        process.wait(300)
+    finally:
+        process.kill()
+        process.wait()
+    report = json.loads((tmp_path / "report.json").read_text())
+    print(json.dumps({"read_ms": 1000 * read / BMCS, "on_ms": 1000 * on / BMCS, **report["resources"]}, indent=1))
+    assert report["operations"]["register"]["count"] == BMCS and not report["errors"]
 
 
 def test_installs(serve: Any, tmp_path: Path) -> None:

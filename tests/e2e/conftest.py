@@ -41,9 +41,9 @@ HOST = {
     "routes": "ip route; ip -6 route | sed 's/ expires.*//'",
     "rules": "nft list ruleset 2>/dev/null | sed 's/packets [0-9]* bytes [0-9]*//'",
     "mounts": "cut -d' ' -f5 /proc/self/mountinfo | sort",
-    "processes": "ps -eo args= | grep -E '[e]2e' | grep -E '^[^ ]*(qemu|libvirtd|virtlogd|dnsmasq|docker-registry|chronyd|swtpm)|agentlab/e2e/' | sort",
+    "processes": "ps -eo args= | grep -E '[e]2e' | grep -E '^[^ ]*(qemu|libvirtd|virtlogd|dnsmasq|docker-registry|chronyd|swtpm)|agentlab/e2e[^/]*/' | sort",
     "forwarding": "cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding",
-    "state": "ls -A /var/lib/agentlab 2>/dev/null | grep -x e2e; ls -A /var/lib/libvirt /etc/libvirt /var/log/libvirt /var/cache/libvirt 2>/dev/null",
+    "state": "ls -A /var/lib/agentlab 2>/dev/null | grep '^e2e'; ls -A /var/lib/libvirt /etc/libvirt /var/log/libvirt /var/cache/libvirt 2>/dev/null",
 }
 
 

@@ -203,12 +203,8 @@ class Swarm:
                 self._bmcs.installed(host)
 
     def _ordered(self, host: Host, step: dict[str, Any]) -> None:
-        """Do what the program of a host does not do: install, and answer the steps that are kept from it."""
-        if step["step_type"] != "install":
-            self._spawn(self._step(host, step))
-        elif not host.installing:
-            host.installing = True
-            self._spawn(self._install(host, step))
+        """Answer a step that the program of a host does not get."""
+        self._spawn(self._step(host, step))
 
     async def _arrived(self, host: Host) -> None:
         """Note a host's first registration."""

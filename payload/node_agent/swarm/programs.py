@@ -13,7 +13,6 @@ of `src/config/dry_run_config.go`.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import signal
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....plugins.module_utils._deps import optional
 from ....plugins.module_utils.documents import load_json
+from ..program import dumps
 from ..protocol import API, is_step
 from .hardware import Host
 from .settings import Settings, SwarmError
@@ -40,22 +40,23 @@ else:
 
 PROGRAMS = ("agent", "next_step_runner", "inventory", "disk_speed_check", "free_addresses", "logs_sender")
 """Names by which upstream's one binary is called, each of which makes it another program."""
-KEPT = frozenset(
+PASSED_ON = frozenset(
     {
-        "free-network-addresses",
-        "domain-resolution",
-        "dhcp-lease-allocate",
-        "tang-connectivity-check",
-        "api-vip-connectivity-check",
-        "logs-gather",
+        "inventory",
+        "connectivity-check",
+        "installation-disk-speed-check",
+        "container-image-availability",
+        "verify-vips",
+        "upgrade-agent",
     }
 )
-"""Steps that programs do not get: they would send packets from this machine, change its files or send its logs."""
+"""Steps that programs get. The swarm answers the others: upstream's agent would send packets from this machine, write its
+files, send its logs, restart it, or look for the disk to install to."""
 MOST_BODY = 64 << 20
 END_SECONDS = 5.0
 SAID = 300
 """Characters of a program's last line that a message shows."""
-PASSED = ("Accept", "Content-Type", "User-Agent", "X-Request-ID", "X-Secret-Key", "discovery_agent_version")
+HEADERS = ("Accept", "Content-Type", "User-Agent", "X-Request-ID", "X-Secret-Key", "discovery_agent_version")
 """Headers that the service gets as the program sent them."""
 
 # The flags of nsenter end with `--`. A step of the agent copies /etc/mtab to root's home; here it goes to the run's directory.
@@ -68,8 +69,7 @@ fi
 exec "$@"
 """
 
-# `podman run OPTIONS IMAGE PROGRAM ARGUMENTS`. The installer's image has its flags in place of a program: the swarm installs,
-# and this container runs until the host reboots.
+# `podman run OPTIONS IMAGE PROGRAM ARGUMENTS`.
 PODMAN = """#!/bin/sh
 case "$1" in
 images) echo 0123456789ab; exit 0 ;;
@@ -86,7 +86,6 @@ done
 shift
 case "$1" in
 sh|bash|timeout) exec "$@" ;;
--*) while ! [ -e "$DRY_FAKE_REBOOT_MARKER_PATH" ]; do sleep 1; done; exit 0 ;;
 esac
 program=$SWARM_DIR/programs/${1##*/}
 [ -x "$program" ] || { echo "agentlab swarm: the agent has no program $1" >&2; exit 127; }
@@ -99,7 +98,7 @@ class Programs:
     """Runs the agent program of the settings for some hosts, inside of `running`.
 
     `registered(host)`: awaited after the service has accepted a registration. `ordered(host, step)`: called for each step
-    that the swarm answers or carries out itself; it must not wait.
+    that the swarm answers itself; it must not wait.
     """
 
     def __init__(
@@ -205,7 +204,9 @@ class Programs:
         host, operation = self._place(request.method, request.path, body)
         if host is None:
             return web.json_response({"code": 404, "reason": "not a request of a host of this swarm"}, status=404)
-        headers = {name: request.headers[name] for name in PASSED if name in request.headers}
+        if operation == "reply inventory":
+            body = _with_hardware(host, body)
+        headers = {name: request.headers[name] for name in HEADERS if name in request.headers}
         loop = asyncio.get_running_loop()
         started = loop.time()
         try:
@@ -262,19 +263,24 @@ class Programs:
         passed = []
         for step in steps:
             kind = step["step_type"] if is_step(step) else ""
-            if kind in KEPT or kind == "install":
-                self._ordered(host, step)
-            if kind not in KEPT:
+            if kind in PASSED_ON:
                 passed.append(step)
-                if kind:
-                    self._orders[host.me.host_id, step.get("step_id", "")] = (kind, now)
-        return json.dumps({**order, "instructions": passed}).encode()
+                self._orders[host.me.host_id, step.get("step_id", "")] = (kind, now)
+            elif kind:
+                self._ordered(host, step)
+        return dumps({**order, "instructions": passed}).encode()
 
     def _replied(self, ident: str, kind: str, step: str) -> None:
         ordered = self._orders.pop((ident, step), None)
         if ordered and ordered[0] == kind:
             seconds = asyncio.get_running_loop().time() - ordered[1]
             self._stats.reached(self._stats.program_times, kind, seconds)
+
+
+def _with_hardware(host: Host, body: bytes) -> bytes:
+    """Return the reply of an inventory with the hardware of the swarm's host: a dry run reports this machine's."""
+    reply = load_json(body, name="the reply")
+    return body if reply.get("exit_code") else dumps({**reply, "output": dumps(host.inventory())}).encode()
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

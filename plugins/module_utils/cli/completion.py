@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from .._deps import optional
 from ..plan import rundir
-from ..vocabulary import Exit
+from ..vocabulary import COMPONENTS, Exit
 from . import AGENT, VERBS
 from .parsers import parser_of
 from .places import PROFILES, run_dir
@@ -69,26 +69,64 @@ def _option(words: list[str], name: str) -> str:
 def _name(parser: argparse.ArgumentParser, cluster: str) -> None:
     """Let arguments that are names be completed by those that exist."""
     for action in parser._actions:
-        names: Iterable[str] = ()
-        if action.dest == "cluster":
-            parent = run_dir("x").parent
-            names = (path.parent.name for path in parent.glob(f"*/{rundir.PLAN}"))
-        elif action.dest in ("node", "target", "peer"):
-            names = _nodes(run_dir(cluster))
-        elif action.dest == "profile":
-            names = (path.stem for path in PROFILES.glob("*.yml"))
-        elif action.dest == "kind":
-            from .fault import NOW
-
-            names = NOW
-        else:
-            continue
-        known = sorted(names)
-        action.completer = lambda known=known, **__: known  # type: ignore[attr-defined]
+        if isinstance(action, argparse._SubParsersAction):
+            for other in action.choices.values():
+                _name(other, cluster)
+        elif action.dest == "override":
+            action.completer = _override  # type: ignore[attr-defined]
+        elif action.dest in _NAMES:
+            known = sorted(_NAMES[action.dest](cluster))
+            action.completer = lambda known=known, **__: known  # type: ignore[attr-defined]
 
 
-def _nodes(directory: Path) -> list[str]:
+def _override(prefix: str, **__: object) -> list[str]:
+    """Complete COMPONENT=, then what is a path."""
+    name, separator, path = prefix.partition("=")
+    if not separator:
+        return [f"{component}=" for component in COMPONENTS]
+    return [f"{name}={found}" for found in argcomplete.completers.FilesCompleter()(path)]
+
+
+def _clusters(_cluster: str) -> Iterable[str]:
+    return (path.parent.name for path in run_dir("x").parent.glob(f"*/{rundir.PLAN}"))
+
+
+def _nodes(cluster: str) -> Iterable[str]:
     try:
-        return [node["name"] for node in rundir.load_plan(directory)["nodes"]]
+        return [node["name"] for node in rundir.load_plan(run_dir(cluster))["nodes"]]
     except (ValueError, OSError):
         return []
+
+
+def _snapshots(cluster: str) -> Iterable[str]:
+    from ..snapshot import manifest
+
+    try:
+        return manifest.names(Path(rundir.load_plan(run_dir(cluster))["hypervisor"]["state_dir"]))
+    except (ValueError, OSError):  # of another user: root's snapshots
+        return []
+
+
+def _kinds(_cluster: str) -> Iterable[str]:
+    from .fault import NOW
+
+    return NOW
+
+
+def _reloaded(_cluster: str) -> Iterable[str]:
+    from ..reload import lab
+
+    return lab.PLACES
+
+
+_NAMES: dict[str, Callable[[str], Iterable[str]]] = {
+    "cluster": _clusters,
+    "node": _nodes,
+    "target": _nodes,
+    "peer": _nodes,
+    "profile": lambda _cluster: (path.stem for path in PROFILES.glob("*.yml")),
+    "kind": _kinds,
+    "component": _reloaded,
+    "snapshot": _snapshots,
+}
+"""Destination of an argument -> the names that exist for a cluster."""

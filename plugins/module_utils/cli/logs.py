@@ -80,7 +80,12 @@ def main(argv: list[str]) -> int:
         metavar="N",
         help="lines of each log (default: %(default)s; with -f: 10)",
     )
-    parser.add_argument("-o", "--output", choices=("json",), help="print a JSON object per line: time, source, text")
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("json", "yaml"),
+        help="print a JSON object per line, or an element of a YAML list: time, source, text",
+    )
     add_cluster(parser)
     args = parser.parse_args(argv)
 
@@ -252,6 +257,7 @@ def _follow(found: Sequence[Source], secrets: list[str], form: str | None) -> in
 def _show(line: Line, form: str | None) -> None:
     at = datetime.datetime.fromtimestamp(line.time, datetime.UTC)
     if form:
-        say(json.dumps({"time": at.isoformat(timespec="milliseconds"), "source": line.source, "text": line.text}))
+        fields = {"time": at.isoformat(timespec="milliseconds"), "source": line.source, "text": line.text}
+        say(("- " if form == "yaml" else "") + json.dumps(fields))
     else:
         say(f"{at:%H:%M:%S}.{at.microsecond // 1000:03} {line.source:<18} {line.text}")

@@ -141,7 +141,8 @@ def kind(source: str) -> Kind:
 def check(name: str, source: str) -> Kind:
     """Return the kind of the replacement of the component `name`. Raises `OverrideError`.
 
-    It reads what is on this host: files, layouts and stores. A pullspec is not looked up.
+    It reads what is on this host: files, layouts and stores. Of an image in a store the architecture is checked, and its
+    entry point when the payload is built (`check_layout`). A pullspec is not looked up.
     """
     check_name(name)
     what = kind(source)
@@ -150,10 +151,31 @@ def check(name: str, source: str) -> Kind:
     if what is Kind.FILES:
         _check_files(contents(name, source), name)
     elif what is Kind.LAYOUT:
-        _check_architecture(_layout_config(Path(source).expanduser(), name))
+        check_layout(Path(source).expanduser(), name)
     elif what is Kind.STORE:
         _check_architecture(load_json(stored_config(source), name=source))
     return what
+
+
+def check_layout(root: Path, name: str) -> None:
+    """Raise `OverrideError` unless the image of a layout can be the component `name`: its architecture, and an entry point.
+
+    root: directory of the layout, whose image is the one tagged `name`, or the only one.
+    """
+    from ..release import layers
+    from ..release.content import Descriptor, RegistryError
+
+    manifest = _layout_manifest(root, name)
+    _check_architecture(_blob(root, manifest.get("config")))
+    programs = ENTRY_POINTS.get(name, ())
+    listed = manifest.get("layers")
+    try:
+        stack = [Descriptor.of(one, "a layer") for one in listed] if isinstance(listed, list) else []
+        there = layers.has_any(root / "blobs/sha256", stack, [path.lstrip("/") for path in programs])
+    except RegistryError as error:
+        raise OverrideError(f"is not a valid OCI layout: {error}") from None
+    if programs and not there:
+        raise OverrideError(f"has no entry point of {name}: the image must have {' or '.join(programs)}")
 
 
 def check_name(name: str) -> None:
@@ -263,8 +285,8 @@ def machine(file: Path) -> str | None:
     return _ELF.get(number, f"machine {number}")
 
 
-def _layout_config(root: Path, name: str) -> Any:
-    """Return the configuration of a layout's image: the one tagged `name`, or the only one."""
+def _layout_manifest(root: Path, name: str) -> dict[str, Any]:
+    """Return the manifest of a layout's image: the one tagged `name`, or the only one."""
     index = _mapping(_json(root / "index.json"), root / "index.json")
     images = [one for one in index.get("manifests") or () if isinstance(one, dict)]
     tagged = [one for one in images if (one.get("annotations") or {}).get(_REF_NAME) == name]
@@ -273,7 +295,7 @@ def _layout_config(root: Path, name: str) -> Any:
     manifest = _blob(root, (tagged or images)[0])
     if "manifests" in manifest:
         raise OverrideError("has an image index for several architectures, not a single image")
-    return _blob(root, manifest.get("config"))
+    return manifest
 
 
 def _blob(root: Path, descriptor: object) -> dict[str, Any]:

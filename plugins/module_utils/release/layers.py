@@ -11,8 +11,9 @@ import gzip
 import posixpath
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from .._deps import optional
@@ -48,7 +49,7 @@ class _Member(tarfile.TarInfo):
 class _Unpacked:
     """A layer without its compression, up to MOST_UNPACKED bytes."""
 
-    def __init__(self, stream: Verified, layer: Descriptor) -> None:
+    def __init__(self, stream: Verified | IO[bytes], layer: Descriptor) -> None:
         self._layer, self._left = layer, MOST_UNPACKED
         self._errors: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error)
         if layer.media_type.endswith("gzip"):
@@ -93,6 +94,34 @@ def opened(registry: Registry, pullspec: str, layer: Descriptor) -> Iterator[tar
             stream.finish()  # that it is other content explains it better
             raise RegistryError(f"{pullspec}: {error}") from error
         stream.finish()
+
+
+def has_any(folder: Path, layers: Sequence[Descriptor], paths: Iterable[str]) -> bool:
+    """Return whether an image has a file or link at one of some paths. RegistryError: a layer cannot be read.
+
+    folder: where its layers are, each named by its digest without `sha256:`; layers: lowest first. They are read from
+    the uppermost down until one has a path, and their digests are not compared. paths: without a leading slash; one below a
+    symbolic link counts as there.
+    """
+    left = set(paths)
+    for layer in reversed(layers):
+        if not left:
+            break
+        hidden = set[str]()
+        try:
+            with (folder / layer.digest.partition(":")[2]).open("rb") as stream, tarfile.open(
+                fileobj=cast("IO[bytes]", _Unpacked(stream, layer)), mode="r|", bufsize=CHUNK, tarinfo=_Member
+            ) as archive:  # fmt: skip
+                for member in archive:
+                    path = path_of(member)
+                    if not member.isdir() and any(hides(path, one) for one in left if member.issym() or path == one):
+                        return True
+                    gone = hidden_by(path)
+                    hidden |= {one for one in left if gone and hides(gone, one)}
+        except (OSError, tarfile.TarError) as error:
+            raise RegistryError(f"layer {layer.digest} cannot be read: {error}") from error
+        left -= hidden
+    return False
 
 
 def path_of(member: tarfile.TarInfo) -> str:

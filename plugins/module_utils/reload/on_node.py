@@ -221,8 +221,10 @@ def refer(component: str, image: str) -> None:
 
 def restart(*units: str) -> None:
     """Restart units alone: without their dependencies, or the pod of the service would end with the database in it."""
+    begin = time.monotonic()
     run("systemctl", "reset-failed", *units)
     run("systemctl", "--job-mode=ignore-dependencies", "restart", *units)
+    note(step=f"{', '.join(units)} restarted in {time.monotonic() - begin:.1f} s")
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server.validations import hardware
+from ansible_collections.agentlab.ocp.payload.images import code
 from ansible_collections.agentlab.ocp.payload.images.release import HARDWARE
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
@@ -87,6 +88,16 @@ def _service(plan: Plan) -> Made:
     return {"node_zero": {"assisted-service.service": Unit("activating", 4, said)}}
 
 
+def _controller(plan: Plan) -> Made:
+    said = code.failing("/usr/bin/assisted-installer-controller").data
+    assert isinstance(said, bytes)
+    ended = {"terminated": {"exitCode": 1, "message": said.decode().splitlines()[1]}}
+    status = {"name": "c", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended}
+    metadata = {"name": "assisted-installer-controller-x7k2p", "namespace": "assisted-installer"}
+    pod = {"metadata": metadata, "spec": {}, "status": {"phase": "Running", "containerStatuses": [status]}}
+    return {"pods": [pod], **cluster("installed", hosts(plan))}
+
+
 def _missing_image(plan: Plan) -> Made:
     text = (
         "Host master-0: updated status from preparing-for-installation to preparing-failed (Host failed to prepare for "
@@ -105,6 +116,7 @@ def _refused(plan: Plan) -> Made:
 
 FACTS: dict[str, Callable[[Plan], Made]] = {
     "fault-service-fails": _service,
+    "fault-controller-fails": _controller,
     "fault-registry-down": lambda plan: {
         "services": {"registry": f"{plan['networks'][0]['subnets'][0]['gateway']} port 5000: Connection refused"}
     },

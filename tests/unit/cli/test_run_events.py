@@ -106,3 +106,14 @@ def test_a_run_that_fails(tmp_path: Path) -> None:
         "validate": "ok",
     }
     assert (tmp_path / "report/index.html").exists()
+
+
+def test_stages_that_are_not_selected_are_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--stop-after boot` selects stages by tags; Ansible still checks the arguments of the other stages' roles."""
+    monkeypatch.setattr(run_state.context, "CLIARGS", {"tags": ["plan", "prepare", "boot"]})
+    run = Run(tmp_path)
+    for stage in ("prepare", "boot", "wait", "add_nodes"):
+        run.play(stage)
+        run.task("lab_state")
+    run.callback.v2_playbook_on_stats(None)
+    assert list(state.load(tmp_path)["stages"]) == ["prepare", "boot"]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import (
     cluster,
@@ -171,6 +172,8 @@ def test_logs_are_merged_by_time(
     assert lines[3]["time"] == "2025-11-23T00:00:02.500+00:00"
     assert "\x1b" not in shown.out and "hunter2" not in shown.out and "fourth" in lines[5]["text"]
     assert "agentlab: master-1: No route to host\n" in shown.err
+    assert logs.main(["-o", "yaml", *LAB]) == 0
+    assert yaml.safe_load(capsys.readouterr().out) == lines
 
 
 def test_logs_of_which_no_source_answers(
@@ -350,10 +353,19 @@ def completed(line: str, **environment: str) -> list[str]:
         ("agentlab status --cluster ", {"lab"}),
         ("agentlab fault master-0 li", {"link_down"}),
         ("agentlab deploy sno_ipv4_s", {"sno_ipv4_static"}),
+        ("agentlab deploy --from ", {"ready"}),
+        ("agentlab snapshot restore ", {"ready"}),
+        ("agentlab snapshot restore --cluster ", {"lab"}),
+        ("agentlab reload hy", {"hyperkube"}),
+        ("agentlab deploy --override agent-installer-n", {"agent-installer-node-agent="}),
+        ("agentlab deploy --override must-gather=/etc/hostnam", {"must-gather=/etc/hostname"}),
         ("agentlab kubectl ", set()),
     ],
 )
 def test_completion(runs: Path, line: str, wanted: set[str]) -> None:
+    saved = runs / "state/lab/snapshots/ready/snapshot.json"
+    saved.parent.mkdir(parents=True)
+    saved.touch()
     found = {word for word in completed(line, CLUSTER="lab") if not word.startswith("-")}
     assert found == wanted
 

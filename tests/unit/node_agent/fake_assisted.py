@@ -343,13 +343,13 @@ class FakeAssisted:
         if self.keep:
             self.replies.append(reply)
         kind, output = reply["step_type"], reply["output"]
-        if kind == "inventory" and reply["exit_code"] == 0:
+        if kind == "inventory" and reply.get("exit_code", 0) == 0:
             host["inventory"] = output
             inventory = json.loads(output)
             host["requested_hostname"] = inventory["hostname"]
             if host["status"] == "discovering":
                 host["status"] = "insufficient"
-        if reply["exit_code"] == 0 and kind != "inventory":
+        if reply.get("exit_code", 0) == 0 and kind != "inventory":
             host["seen"].add(kind)
             if kind == "connectivity-check":
                 report = json.loads(output)

@@ -10,17 +10,22 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm import hardware, main, page
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swarm
-from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import Settings, SwarmError
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm.programs import Programs
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import PROFILES, Settings, SwarmError
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm.stats import Stats
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import overrides
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import FakeAssisted
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.test_swarm import FAST
 
 PACKAGE = "ansible_collections.agentlab.ocp.payload.node_agent.swarm"
-KEPT = ("free-network-addresses", "domain-resolution")
+KEPT = ("free-network-addresses", "domain-resolution", "ntp-synchronizer")
 
 
 def run(settings: Settings, seconds: float = 90) -> dict[str, Any]:
@@ -54,14 +59,14 @@ def test_programs_run_their_share_of_the_hosts(
     assert result["kinds"] == {"program": 2, "simulated": 1}
     assert result["program_operations"]["register"]["count"] == 2 and result["operations"]["register"]["count"] == 1
     # Its own steps, those of both kinds; what would touch the network is answered by the swarm.
-    own = {"inventory", "connectivity-check", "ntp-synchronizer", "installation-disk-speed-check", "poll interval"}
+    own = {"inventory", "connectivity-check", "installation-disk-speed-check", "poll interval"}
     assert own <= set(result["program_time_to_reply"]) and own <= set(result["time_to_reply"])
     assert not {f"reply {kind}" for kind in KEPT} & set(result["program_operations"])
     assert {kind for kind in KEPT if f"reply {kind}" in result["operations"]} == set(KEPT)
     text = page.page({"settings": settings.public(), "stopped": False, "left": [], **result})
     assert "runs 2 of the hosts" in text and "agent: per host" in text
     # Nothing is left: no process, no directory.
-    assert not running("agentlab-swarm-") and not list(tmp_path.glob("agentlab-swarm-*"))
+    assert not running(str(tmp_path)) and not list(tmp_path.glob("agentlab-swarm-*"))
 
 
 def test_the_service_sees_the_programs_with_their_identity(service: FakeAssisted, programs: Path) -> None:
@@ -71,7 +76,38 @@ def test_the_service_sees_the_programs_with_their_identity(service: FakeAssisted
     inventory = json.loads(next(one["output"] for one in service.replies if one["step_type"] == "inventory"))
     nic = inventory["interfaces"][0]
     assert inventory["hostname"] == "swarm-0-0"
+    # Its hardware is that of the profile, not this machine's.
+    assert inventory["cpu"]["count"] == PROFILES["vm"].cpus and inventory["disks"]
     assert nic["mac_address"] == "02:00:00:00:00:00" and nic["ipv4_addresses"][0].startswith("10.0.0.10/")
+
+
+@pytest.mark.parametrize("kind", ["reboot-for-reclaim", "download-boot-artifacts", "install", "logs-gather", "x"])
+def test_steps_that_change_this_machine_do_not_reach_a_program(kind: str) -> None:
+    """Upstream's agent writes a boot entry for one of them, and reboots for another."""
+    answered: list[dict[str, Any]] = []
+
+    async def registered(_host: hardware.Host) -> None:
+        """Not called."""
+
+    programs = Programs(Settings("http://127.0.0.1:1"), Stats(), registered, lambda _host, step: answered.append(step))
+    host = SimpleNamespace(me=SimpleNamespace(host_id="x"))
+    steps = [{"step_type": one, "step_id": one, "args": []} for one in (kind, "inventory")]
+    passed = json.loads(programs._steps(host, json.dumps({"instructions": steps}).encode(), 0.0))
+    assert [step["step_type"] for step in passed["instructions"]] == ["inventory"]
+    assert [step["step_type"] for step in answered] == [kind]
+
+
+def test_a_build_of_upstreams_agent_runs_a_single_node(service: FakeAssisted) -> None:
+    """AGENTLAB_REAL_AGENT is what `--override` takes, as for the jobs with real programs."""
+    given = os.environ.get("AGENTLAB_REAL_AGENT")
+    if not given:
+        pytest.skip("AGENTLAB_REAL_AGENT not set: a build of upstream's agent")
+    agent = overrides.contents(Component.NODE_AGENT, given)["usr/bin/agent"]
+    service.keep, service.interval = True, 1  # upstream's model has whole seconds
+    result = run(Settings(service.url, topology={"sno": 1}, agent=agent, share=1.0, **FAST | {"stall": 60.0}))
+    assert result["ends"] == {"installed": 1} and result["kinds"] == {"program": 1} and not result["errors"], result
+    assert {"inventory", "installation-disk-speed-check"} <= set(result["program_time_to_reply"])
+    assert not running("agentlab-swarm-")
 
 
 def test_a_program_that_ends_is_reported(service: FakeAssisted, tmp_path: Path) -> None:

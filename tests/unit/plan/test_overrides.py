@@ -137,6 +137,61 @@ def test_another_architecture(tmp_path: Path) -> None:
     )
 
 
+def image(path: Path, *stack: dict[str, oci.Node], compression: Any = "gzip") -> Path:
+    """Write a layout with an image of these layers, lowest first."""
+    made = oci.Layout.create(path)
+    written = []
+    for number, nodes in enumerate(stack):
+        written.append(oci.write_layer(path / str(number), nodes, compression=compression))
+        os.replace(path / str(number), made.blob(written[-1].digest))
+    made.write_index({"agent": made.add_image(oci.Image(written))})
+    return path
+
+
+PROGRAM, EMPTY = oci.Node(b"x"), oci.Node(b"")
+NO_ENTRY = f"has no entry point of {AGENT}: the image must have /usr/bin/agent"
+
+
+@pytest.mark.parametrize(
+    ("stack", "there"),
+    [
+        ([{"usr/bin/agent": PROGRAM}], True),
+        ([{"usr/bin/agent": oci.Node(link="other")}, {"etc/x": EMPTY}], True),
+        ([{"usr/bin": oci.Node(link="../opt")}], True),
+        ([{"usr/bin/other": PROGRAM}], False),
+        ([{"usr/bin/agent": oci.Node()}], False),
+        ([], False),
+        ([{"usr/bin/agent": PROGRAM}, {"usr/bin/.wh.agent": EMPTY}], False),
+        ([{"usr/bin/agent": PROGRAM}, {"usr/.wh.bin": EMPTY}], False),
+        ([{"usr/bin/agent": PROGRAM}, {"usr/bin/.wh..wh..opq": EMPTY}], False),
+        ([{"usr/bin/agent": PROGRAM}, {"usr/bin/.wh.agent": EMPTY}, {"usr/bin/agent": PROGRAM}], True),
+        ([{"usr/bin/agent": PROGRAM}, {"usr/bin/.wh..wh..opq": EMPTY, "usr/bin/agent": PROGRAM}], True),
+    ],
+)
+@pytest.mark.parametrize("compression", ["gzip", "zstd", ""])
+def test_the_entry_point_of_an_image(
+    tmp_path: Path, stack: list[dict[str, oci.Node]], there: bool, compression: str
+) -> None:
+    path = image(tmp_path, *stack, compression=compression)
+    assert overrides.check(AGENT, str(path)) is Kind.LAYOUT if there else refusal(AGENT, path) == NO_ENTRY
+
+
+def test_a_component_without_programs_has_no_entry_point(tmp_path: Path) -> None:
+    path = image(tmp_path, {"etc/x": PROGRAM})
+    layer = max((path / "blobs/sha256").iterdir(), key=lambda blob: blob.read_bytes().startswith(b"\x1f\x8b"))
+    layer.write_bytes(b"not read")
+    assert overrides.check("must-gather", str(path)) is Kind.LAYOUT
+
+
+def test_damaged_layers(tmp_path: Path) -> None:
+    path = image(tmp_path, {"etc/x": oci.Node(os.urandom(4096))})
+    layer = max((path / "blobs/sha256").iterdir(), key=lambda blob: blob.stat().st_size)
+    layer.write_bytes(layer.read_bytes()[:2000])
+    assert "is not a valid OCI layout: layer sha256:" in refusal(AGENT, path)
+    layer.unlink()
+    assert "No such file or directory" in refusal(AGENT, path)
+
+
 @pytest.mark.parametrize("index", ["{", "[]", '{"manifests": [{"digest": "../../etc/passwd"}]}', '{"manifests": [1]}'])
 def test_a_damaged_layout(tmp_path: Path, index: str) -> None:
     (tmp_path / "index.json").write_text(index)
