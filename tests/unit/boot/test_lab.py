@@ -53,7 +53,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, str]]:
     def connect() -> Iterator[None]:
         yield None
 
-    def through_bmc(name: str, address: str, username: str, password: str, verify: bool | str) -> Machine:
+    def through_bmc(
+        name: str, address: str, username: str, password: str, verify: bool | str, quirks: Collection[str]
+    ) -> Machine:
         checked = Path(verify).read_text() if isinstance(verify, str) else ""
         return Machine(name, f"{address} {username} {password} {checked}".strip(), found)
 
