@@ -242,7 +242,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("upstream", help="URL of sushy-emulator")
     parser.add_argument("quirks", nargs="*", choices=QUIRKS, help="what it does other than Redfish has it")
     parser.add_argument("--log", type=Path, help="file for what it was asked; standard output unless given")
-    parser.add_argument("--certificate", help="file of its certificate; without it, it speaks http")
+    parser.add_argument("--certificate", help="file of its certificate; http without it")
     parser.add_argument("--key", help="file of the certificate's private key")
     args = parser.parse_args(argv)
     host, __, port = args.listen.rpartition(":")
@@ -252,7 +252,7 @@ def main(argv: list[str]) -> int:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(args.certificate, args.key)
             server.socket = context.wrap_socket(server.socket, server_side=True)
-        server.note(port=server.server_port)
+        server.note(port=server.server_port, quirks=sorted(server.quirks))
         server.serve_forever()
     return 0
 

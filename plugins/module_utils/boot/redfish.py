@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from .._deps import optional
 from ..errors import LabError
 from ..log import visible
-from .quirks import behavior
+from ..plan.bmcs import SCHEMES, TRANSPORTS, behavior
 from .replies import connector
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ MEDIUM_SECONDS = 30.0
 REQUEST_SECONDS = 600
 CONNECT_SECONDS = 10
 SERVER_RETRIES, SERVER_DELAY = 5, 2  # seconds: an emulator answers again when its libvirtd does
-TRANSPORTS = ("http", "https")
-SCHEMES = ("redfish", "redfish-virtualmedia", "idrac-virtualmedia", *TRANSPORTS)
 EXAMPLE = "redfish-virtualmedia+https://host/redfish/v1/Systems/1"
 
 
@@ -61,7 +59,7 @@ class Bmc:
     """One machine as its BMC shows it. Every refusal and every failure of the network is a `LabError` of one line.
 
     name: the machine's, for messages; verify: whether its certificate is checked, or the path of the CA to check with; quirks: names
-    of `quirks.QUIRKS`.
+    of `bmcs.QUIRKS`.
     """
 
     def __init__(

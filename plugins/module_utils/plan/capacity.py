@@ -65,8 +65,13 @@ def needs(nodes: Sequence[Mapping[str, Any]], payload: str) -> Needs:
 
 def needs_of(profile: Profile) -> Needs:
     """Return what the machines of a complete profile take, those of its faults and of day 2 included."""
-    nodes = [machine(profile, name, role) for name, role, __ in node_names(profile)]
-    return needs(nodes, profile["release"]["payload"])
+    return needs(_virtual(profile), profile["release"]["payload"])
+
+
+def _virtual(profile: Profile) -> list[Mapping[str, Any]]:
+    """Return the machines of a profile that take resources of the hypervisor."""
+    found = [machine(profile, name, role) for name, role, __ in node_names(profile)]
+    return [one for one in found if not one.get("bare_metal")]
 
 
 def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, facts: Facts) -> list[Finding]:
@@ -107,5 +112,4 @@ def check_here(profile: Profile, cluster: str) -> list[Finding]:
     directory = Path(state_directory(profile, cluster))
     if profile["hypervisor"]["kind"] == "ssh" or directory.exists():
         return []
-    nodes = [machine(profile, name, role) for name, role, __ in node_names(profile)]
-    return check(nodes, profile["release"]["payload"], str(directory), measure(directory))
+    return check(_virtual(profile), profile["release"]["payload"], str(directory), measure(directory))

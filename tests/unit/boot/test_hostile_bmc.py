@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot import quirks, redfish, replies
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot import redfish, replies
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import bmcs
 
 SYSTEM = "/redfish/v1/Systems/1"
 MEDIA = f"{SYSTEM}/VirtualMedia"
@@ -89,7 +90,7 @@ def server() -> Iterator[Bmc]:
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redfish, "SERVER_RETRIES", 1)
     monkeypatch.setattr(redfish, "MEDIUM_SECONDS", 0.0)
-    monkeypatch.setattr(redfish, "behavior", lambda __: quirks.Behavior(busy_seconds=0.0, power_seconds=0.0))
+    monkeypatch.setattr(redfish, "behavior", lambda __: bmcs.Behavior(busy_seconds=0.0, power_seconds=0.0))
 
 
 def connect(server: Bmc, path: str = SYSTEM) -> redfish.Bmc:

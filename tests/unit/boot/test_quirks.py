@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.ci import foreign_bmc
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, quirks, redfish
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, redfish
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import bmcs
 
 UUID = "27946b59-9e44-4fa7-8e91-f3527a1ef094"
 ISO = b"an ISO" * 1000
@@ -197,7 +198,7 @@ def test_a_slow_post_is_waited_for(make: Make) -> None:
 
 
 def test_a_slow_post_has_a_limit_that_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(quirks.QUIRKS, "slow_post", quirks.QUIRKS["slow_post"]._replace(changes={"busy_seconds": 1.0}))
+    monkeypatch.setitem(bmcs.QUIRKS, "slow_post", bmcs.QUIRKS["slow_post"]._replace(changes={"busy_seconds": 1.0}))
     room = make("slow_post")
     machine = room.boot("slow_post")
     with pytest.raises(
@@ -238,7 +239,7 @@ def test_without_the_quirk_a_lost_override_boots_the_disk(make: Make) -> None:
 
 def test_all_quirks_at_once(make: Make) -> None:
     room = make(*foreign_bmc.QUIRKS)
-    machine = room.boot(*quirks.QUIRKS)
+    machine = room.boot(*bmcs.QUIRKS)
     assert room.log("boot") == ["Hdd", "Cd"] and machine.power() == "on"
 
 
@@ -248,4 +249,4 @@ def test_an_unknown_quirk_is_refused(make: Make) -> None:
 
 
 def test_the_simulator_shows_each_quirk() -> None:
-    assert {*quirks.QUIRKS} | {"tasks"} == {*foreign_bmc.QUIRKS}
+    assert {*bmcs.QUIRKS} | {"tasks"} == {*foreign_bmc.QUIRKS}

@@ -1,4 +1,4 @@
-"""What BMCs of existing machines do other than Redfish has it, as a table: name of a quirk -> what it means, and what is done about it.
+"""BMCs of existing machines: the schemes of their addresses, and quirks as a table: name -> what it means, and what is done about it.
 
 A quirk is named in a profile (`nodes.NAME.bmc.quirks`). What a BMC shows by itself needs no name: tasks are followed, and the
 transfer protocol is added when it is asked for.
@@ -11,13 +11,17 @@ from typing import Any, NamedTuple
 
 from ..errors import LabError
 
+TRANSPORTS = ("http", "https")
+SCHEMES = ("redfish", "redfish-virtualmedia", "idrac-virtualmedia", *TRANSPORTS)
+"""Of addresses, without a transport as in `+https`."""
+
 
 class Behavior(NamedTuple):
     """How a BMC is driven.
 
     busy_seconds: how long a request is repeated that is answered with 503. power_seconds: how long a power state is waited for.
     media_while_off: media are inserted and ejected only while the machine is off. http_only: images are fetched by http only, and the
-    request names the protocol. again_while_on: the boot device is set once more when the machine is on, and it is restarted.
+    request names the protocol. again_while_on: the boot device is set again when the machine is on, and it is restarted.
     """
 
     busy_seconds: float = 60.0
