@@ -201,7 +201,9 @@ def test_vms_of_an_export_become_existing_machines(tmp_path: Path) -> None:
 def test_nothing_is_created_for_them(tmp_path: Path) -> None:
     plan = made(given(tmp_path, machine()))
     assert not [item for item in created.items(plan, "localhost") if item["kind"] == "domain"]
-    assert capacity.needs_of(profile.complete(given(tmp_path, machine()))).memory_mib == 0
+    complete = profile.complete(given(tmp_path, machine()))
+    assert capacity.needs_of(complete).memory_mib == 0
+    assert capacity.needs_of(complete, existing=True) == capacity.needs_of(profile.complete({}))
     assert "password: calvin" not in json.dumps(secrets.without(plan))
 
 
