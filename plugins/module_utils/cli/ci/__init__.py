@@ -208,7 +208,7 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
             break
         if name != last:
             _report(done, stage)
-        if name == "prepare" and runner.job["foreign"]:
+        if name == "prepare" != last and runner.job["foreign"]:
             stage = runner.program("foreign", "start")
             if stage.error:
                 break
