@@ -59,8 +59,10 @@ options:
     description:
       - V(booted) boots.
       - V(ejected) ejects the media. Running machines keep theirs until they are powered off.
+      - V(released) powers off the existing machines (C(bare_metal) in the profile) that were booted, and ejects their media. The others
+        are left as they are.
     type: str
-    choices: [booted, ejected]
+    choices: [booted, ejected, released]
     default: booted
 """
 
@@ -116,7 +118,7 @@ def main() -> None:
             "image": {"type": "path", "required": True},
             "ca": {"type": "str"},
             "only": {"type": "list", "elements": "str", "default": []},
-            "state": {"type": "str", "choices": ["booted", "ejected"], "default": "booted"},
+            "state": {"type": "str", "choices": ["booted", "ejected", "released"], "default": "booted"},
         },
         required_one_of=[("plan", "nodes")],
         mutually_exclusive=[("plan", "nodes"), ("plan", "cluster")],
@@ -149,8 +151,8 @@ def main() -> None:
         )
         if module.check_mode and "AGENTLAB_NO_SANDBOX" in os.environ:
             return {"changed": True, "changes": [node["name"] for node in lab.nodes()]}
-        if module.params["state"] == "ejected":
-            named = lab.eject()
+        if module.params["state"] != "booted":
+            named = lab.eject() if module.params["state"] == "ejected" else lab.release()
             return {"changed": bool(named), "changes": named}
         result = changed(lab.boot())
         return result if mode.boots else {"changed": False, "changes": [], "url": lab.url()}

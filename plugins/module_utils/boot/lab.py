@@ -62,7 +62,7 @@ class Lab:
                 machine,
                 lambda node: images[node["name"]],
                 state_dir,
-                lambda node: domain.blank(connection, pool, node),
+                lambda node: None if node.get("bare_metal") else domain.blank(connection, pool, node),
                 check=self.check,
             )
 
@@ -75,6 +75,19 @@ class Lab:
             return []
         with connect() as connection, self._machines(connection) as machine:
             return sequence.eject(self.nodes(), machine)
+
+    def release(self) -> list[str]:
+        """Switch off the existing machines that were booted, and eject their media; return the names of those that were changed.
+
+        One that was never booted from an image of this lab is left as it is. Raises `LabError`, after all have been tried.
+        """
+        nodes = [node for node in self.nodes() if node.get("bare_metal")]
+        booted = sequence.booted(Path(self.plan["hypervisor"]["state_dir"]))
+        mine = [node for node in nodes if node["name"] in booted]
+        if self.check or not MODES[self.mode].bmc:
+            return [node["name"] for node in mine if MODES[self.mode].bmc]
+        with self._bmcs() as machine:
+            return sequence.release(mine, machine)
 
     def nodes(self) -> list[Node]:
         """Return the nodes in the order in which they boot.
@@ -117,10 +130,15 @@ class Lab:
             more = [str(path) for path in mode.more(self.image)]
             yield lambda node: domain.Machine(connection, node["domain"], mode.medium, more)
             return
+        with self._bmcs() as reach:
+            yield reach
+
+    @contextmanager
+    def _bmcs(self) -> Iterator[Callable[[Node], Machine]]:
+        """Give what reaches a node's machine through its BMC."""
 
         def reach(node: Node) -> Machine:
-            given = node["bmc"]
-            return bmc.connect(node["name"], given["address"], given["username"], given["password"] or "", verify)
+            return bmc.of_node(node, verify)
 
         with tempfile.NamedTemporaryFile("w", suffix=".crt") as file:
             file.write(self.authority or "")

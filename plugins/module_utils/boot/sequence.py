@@ -15,6 +15,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from ..documents import load_json, read_file
+from ..errors import LabError
 from ..plan.machines import Node
 from ..state import write_atomic
 from .machine import Machine
@@ -63,8 +64,7 @@ def boot(
 
     connect: returns the machine of a node; blank: empties the disks of a node that is off.
     """
-    path, lock = state_dir / FILE, Lock()
-    booted: dict[str, str] = load_json(read_file(path), name=str(path)) if path.exists() else {}
+    path, lock, booted = state_dir / FILE, Lock(), _booted(state_dir)
     done: dict[str, dict[str, str]] = {}
     machines: dict[str, Machine] = {}
 
@@ -101,6 +101,39 @@ def boot(
             start(nodes[0])
             list(pool.map(start, nodes[1:]))
     return [done[node["name"]] for node in nodes if node["name"] in done]
+
+
+def booted(state_dir: Path) -> set[str]:
+    """Return the names of the machines that were booted; none where the state directory has no record."""
+    return {*_booted(state_dir)}
+
+
+def _booted(state_dir: Path) -> dict[str, str]:
+    path = state_dir / FILE
+    return load_json(read_file(path), name=str(path)) if path.exists() else {}
+
+
+def release(nodes: Sequence[Node], connect: Callable[[Node], Machine]) -> list[str]:
+    """Switch each of `nodes` off and eject its medium; return the names of those that were changed.
+
+    Up to four at a time. Raises `LabError` with the failures of all, after each was tried.
+    """
+    failures: list[str] = []
+
+    def one(node: Node) -> bool:
+        try:
+            machine = connect(node)
+            # Some BMCs eject only while the machine is off.
+            return any([machine.power_off(), machine.eject()])
+        except LabError as error:
+            failures.append(str(error))
+            return False
+
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        changed = list(pool.map(one, nodes))
+    if failures:
+        raise LabError("; ".join(failures))
+    return [node["name"] for node, was in zip(nodes, changed, strict=True) if was]
 
 
 def eject(nodes: Sequence[Node], connect: Callable[[Node], Machine]) -> list[str]:

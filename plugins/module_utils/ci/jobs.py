@@ -37,6 +37,7 @@ class Job(TypedDict):
     again: bool
     verbs: bool
     fencing: bool
+    foreign: bool
     day2: bool
     gather: bool
     expect: Expect | None
@@ -52,6 +53,7 @@ DEFAULTS: Job = {
     "again": False,
     "verbs": False,
     "fencing": False,
+    "foreign": False,
     "day2": False,
     "gather": False,
     "expect": None,

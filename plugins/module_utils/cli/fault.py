@@ -91,7 +91,10 @@ def _fault(cluster: Cluster, args: argparse.Namespace) -> Fault:
     fault: dict[str, Any] = {"kind": args.kind, subject: args.target}
     fault |= {name: value for name, value in given.items() if value is not None}
     if subject == "node":
-        fault["node"] = cluster.node(args.target)["name"]
+        node = cluster.node(args.target)
+        if node.get("bare_metal"):
+            raise LabError(f"{node['name']}: is an existing machine, to which the lab cannot do {args.kind}")
+        fault["node"] = node["name"]
     elif subject == "service" and args.target not in SERVICES:
         raise LabError(f"TARGET {args.target!r}: must be one of {', '.join(SERVICES)} for {args.kind}")
     for wrong in mismatches(fault, ProfileFault):

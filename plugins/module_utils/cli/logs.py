@@ -130,7 +130,7 @@ def _of_node(cluster: Cluster, name: str, units: Sequence[str], count: int, *, f
         ]
         words += [word for unit in units for word in ("-u", shlex.quote(unit))]
         yield Source(name, [*ssh_to(cluster.directory, address), " ".join(words)])
-    if not units:
+    if not units and not node.get("bare_metal"):
         yield Source(f"{name}/console", _tail(cluster, node["console"], count, follow=follow))
 
 

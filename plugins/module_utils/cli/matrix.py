@@ -182,7 +182,7 @@ def _needs(name: str, job: jobs.Job) -> capacity.Needs:
     """Return what a job's machines take; nothing for one that makes none."""
     if "prepare" not in job["stages"]:
         return NOTHING
-    return capacity.needs_of(profile.validated(profile_of(name, job), "matrix"))
+    return capacity.needs_of(profile.validated(profile_of(name, job), "matrix"), existing=job["foreign"])
 
 
 class _Running(NamedTuple):

@@ -57,6 +57,10 @@ def console(argv: list[str]) -> int:
 
     def show(cluster: Cluster) -> int:
         node = cluster.node(args.node)
+        if node.get("bare_metal"):
+            raise LabError(
+                f"{node['name']}: an existing machine has no console here: use the one of its BMC, {node['bmc']['address']}"
+            )
         cluster.check_remote_owner()
         if args.screen:
             steps = screen.parse(args.steps, args.timeout)
@@ -109,14 +113,7 @@ def power(argv: list[str]) -> int:
         again_inside(cluster, ["power", *argv])
         known = secrets.into(cluster.plan, secrets.of(cluster.plan, cluster.directory))
         node = cluster._replace(plan=known).node(args.node)
-        given = node["bmc"]
-        machine = bmc.connect(
-            node["name"],
-            given["address"],
-            given["username"],
-            given["password"] or "",
-            str(cluster.directory / "tls/ca.crt"),
-        )
+        machine = bmc.of_node(node, str(cluster.directory / "tls/ca.crt"))
         if args.action in ("off", "reset"):
             machine.power_off()
         if args.action in ("on", "reset"):

@@ -86,9 +86,14 @@ def _mounted(device: Mapping[str, Any], place: str) -> bool:
 def findings(node: Node, seen: Seen) -> Iterator[Finding]:
     """Yield name, firmware, TPM, disks, and the disk that was installed to, as planned and as found.
 
-    seen: of `look`, without a problem. The last is compared where the plan has root device hints.
+    seen: of `look`, without a problem. The last is compared where the plan has root device hints. Of an existing machine the plan knows the
+    name, and at most the serial number of the disk.
     """
     yield Finding("host name", node["name"], seen.name.split(".")[0])
+    if node.get("bare_metal"):
+        if serial := disks.given(node.get("root_device_hints")).get("serial_number"):
+            yield Finding("root disk", serial, seen.disk)
+        return
     yield Finding("firmware", node["firmware"], seen.firmware)
     if node.get("secure_boot"):
         yield Finding("secure boot", "enabled", seen.secure_boot)

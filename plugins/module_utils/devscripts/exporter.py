@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..plan import overrides, profile
+from ..plan import inventory, overrides, profile
 from ..plan.options import Profile
 from ..plan.presets import DEFAULTS, MACHINE
 from ..plan.topologies import TOPOLOGIES, preset
@@ -23,7 +23,7 @@ _STACKS = {"ipv4": "IPV4", "ipv6": "IPV6", "dualstack": "IPV4V6", "v6v4": "IPV4V
 
 
 def config(given: Profile, cluster: str, more: Mapping[str, str] | None = None) -> Export:
-    """Return the configuration for a complete and valid profile. Pure.
+    """Return the configuration for a complete and valid profile, whose inventory is read.
 
     more: variables that are added, or replace those of the profile: what dev-scripts needs and a profile does not have.
     Raises `ExportError` for a value of several lines.
@@ -100,7 +100,13 @@ class _Exporter:
         for path in ("services.registry.password", "services.bmc.password"):
             if self.field(path) is not None:
                 self.lose(path, "a secret is not written into a configuration")
+        existing = inventory.nodes(self.profile) if self.given["machines_from"] else {}
+        if existing:
+            self.put("NODES_PLATFORM", "baremetal", "machines_from")
+            self.put("NODES_FILE", self.given["machines_from"], "machines_from")
         for name in self.given["nodes"]:
+            if self.given["nodes"][name] == existing.get(name):
+                continue
             self.lose(f"nodes.{name}", "dev-scripts configures no single node")
         for index, fault in enumerate(self.given["faults"]):
             self.lose(f"faults.{index}", f"dev-scripts has no fault {fault['kind']}")

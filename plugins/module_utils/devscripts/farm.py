@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..plan import inputs
+from ..plan import disks, inputs
+from ..plan.inventory import HINTS
 from ..plan.machines import Node
 from ..plan.model import Plan
 from ..state import write_atomic
@@ -25,6 +26,9 @@ _LINKS = {
     ".openshift_install.log": ".openshift_install.log",
     ".openshift_install_state.json": ".openshift_install_state.json",
 }
+
+
+_HINTS = {field: name for name, field in HINTS.items()}
 
 
 class FarmError(ValueError):
@@ -70,7 +74,10 @@ def write(plan: Plan, run_dir: Path, folder: Path) -> list[Path]:
 def _ironic(node: Node, cluster: str) -> dict[str, Any]:
     """Return a node as Ironic's `baremetal create` takes it, and dev-scripts keeps it."""
     bmc = node["bmc"]
+    hints = {_HINTS[key]: value for key, value in disks.given(node.get("root_device_hints")).items()}
+    hints |= {"name": node["root_device"]} if node["root_device"] else {}
     return {
+        **({"agentlab_quirks": bmc["quirks"]} if bmc.get("quirks") else {}),
         "name": f"{cluster}-{node['name']}",
         "driver": "redfish",
         "resource_class": "baremetal",
@@ -78,12 +85,15 @@ def _ironic(node: Node, cluster: str) -> dict[str, Any]:
             "username": bmc["username"],
             "password": bmc["password"],
             "address": bmc["address"],
-            "redfish_verify_ca": "False",
+            # The lab's BMCs have an authority of the lab's.
+            "redfish_verify_ca": bmc.get("ca_file")
+            or str(bool(node.get("bare_metal") and bmc.get("verify_ca") is not False)),
         },
-        "ports": [{"address": nic["mac"], "pxe_enabled": True} for nic in node["nics"][:1]],
+        "ports": [{"address": nic["mac"], "pxe_enabled": not index} for index, nic in enumerate(node["nics"])],
         "properties": {
             "local_gb": str(node["disks"][0]["size_gib"]),
             "cpu_arch": "x86_64",
             "boot_mode": "uefi" if node["firmware"] == "uefi" else "legacy",
+            **({"root_device": hints} if hints else {}),
         },
     }

@@ -55,6 +55,20 @@ def nodes(b: Builder) -> None:
             if b.counts[role] != row.group(role).number:
                 b.put(f"{role}.count", b.counts[role], *([name] if number is not None else []))
     _machines(b, row)
+    _existing(b)
+
+
+def _existing(b: Builder) -> None:
+    platform = b.value("NODES_PLATFORM").lower()
+    if platform == "baremetal":
+        if b.value("NODES_FILE"):
+            b.put("machines_from", b.path("NODES_FILE"), "NODES_PLATFORM", "NODES_FILE")
+        else:
+            b.refuse("NODES_PLATFORM", "requires NODES_FILE, the inventory of the machines")
+    elif platform not in ("", "libvirt"):
+        b.refuse("NODES_PLATFORM", "must be libvirt or baremetal")
+    elif b.value("NODES_FILE"):
+        b.ignored["NODES_FILE"] = "dev-scripts writes it for VMs; `agentlab export devscripts --files` does, too"
 
 
 def _count(b: Builder, name: str) -> int | None:

@@ -119,6 +119,8 @@ MAPPED: dict[str, Mapped] = {
     "NETWORKING_MODE": Mapped("addressing"),
     "NETWORK_CONFIG_FOLDER": Mapped("nodes.NAME.network_config, from the file CLUSTER-NAME.yaml"),
     "NETWORK_TYPE": Mapped("installer.network_type", default="OVNKubernetes"),
+    "NODES_FILE": Mapped("machines_from, with NODES_PLATFORM=baremetal"),
+    "NODES_PLATFORM": Mapped("machines_from", default="libvirt"),
     "NTP_SERVERS": Mapped("installer.ntp_sources", "list"),
     "NUM_ARBITERS": Mapped("arbiter.count", "integer", "0"),
     "NUM_MASTERS": Mapped("topology, master.count", "integer", "3"),
@@ -146,7 +148,7 @@ MAPPED: dict[str, Mapped] = {
 }
 
 _APPLIANCE = "the appliance is not built; `boot: {mode: config-image}` has an ISO with its Ignition, and the config image from the start"
-_BAREMETAL = "agentlab makes the machines itself; machines of an inventory are not supported"
+_BAREMETAL = "existing machines have what NODES_FILE has of them, and the addresses of the plan or of `nodes`"
 _BGP = "there is no top-of-rack BGP speaker"
 _EXTRA = "machines that are added later are not planned; `worker.count` is all that there are"
 _ISCSI = "no boot mode is iSCSI"
@@ -188,8 +190,6 @@ REFUSED: dict[str, Refused] = {
         "Ignition of the machines is not merged; `agentlab iso ignition` changes that of the ISO"
     ),
     "LOCAL_REGISTRY_DNS_NAME": Refused("the registry's name is virthost.CLUSTER.DOMAIN"),
-    "NODES_FILE": Refused(_BAREMETAL),
-    "NODES_PLATFORM": Refused(_BAREMETAL, default="libvirt"),
     "NUM_ARM_WORKERS": Refused(_ARM, "integer", "0"),
     "NUM_EXTRA_WORKERS": Refused(_EXTRA, "integer", "0"),
     "NUM_LANDINGZONE": Refused(_LANDING, "integer", "0"),

@@ -33,6 +33,8 @@ def node_of(plan: Plan, name: str) -> Node:
     """Return the node of that name; `LabError` lists the nodes that there are."""
     for node in plan["nodes"]:
         if node["name"] == name:
+            if node.get("bare_metal"):
+                raise LabError(f"{name}: an existing machine has no screen here: use the one of its BMC")
             return node
     raise LabError(f"no node has the name {name}; there are {', '.join(node['name'] for node in plan['nodes'])}")
 

@@ -24,7 +24,8 @@ def check_fencing(profile: Profile, _cluster: str) -> Iterator[Finding]:
     if not TOPOLOGIES[profile["topology"]].fencing:
         return
     for node in (name for name, role, __ in node_names(profile) if role == "master"):
-        bmc = profile["nodes"].get(node, {}).get("bmc", {})
+        given = profile["nodes"].get(node, {})
+        bmc = {} if given.get("bare_metal") else given.get("bmc", {})
         for field in ("username", "password"):
             if bmc.get("address") and not bmc.get(field):
                 remedy = f"is missing: topology {profile['topology']} fences nodes by their BMCs, and {bmc['address']} is not the lab's"

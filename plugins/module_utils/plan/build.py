@@ -384,6 +384,8 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
         }
         if links:
             node["links"] = links
+        if override.get("bare_metal"):
+            node["bare_metal"] = True
         if override.get("day2"):
             node["day2"] = True
         if dhcp != (profile["addressing"] == "dhcp"):

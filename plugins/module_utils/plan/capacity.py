@@ -63,10 +63,17 @@ def needs(nodes: Sequence[Mapping[str, Any]], payload: str) -> Needs:
     )
 
 
-def needs_of(profile: Profile) -> Needs:
-    """Return what the machines of a complete profile take, those of its faults and of day 2 included."""
-    nodes = [machine(profile, name, role) for name, role, __ in node_names(profile)]
-    return needs(nodes, profile["release"]["payload"])
+def needs_of(profile: Profile, *, existing: bool = False) -> Needs:
+    """Return what the machines of a complete profile take, those of its faults and of day 2 included.
+
+    existing: whether existing machines are VMs of this host, too, as in a second sandbox.
+    """
+    return needs(_machines(profile, existing=existing), profile["release"]["payload"])
+
+
+def _machines(profile: Profile, *, existing: bool) -> list[Mapping[str, Any]]:
+    found = [machine(profile, name, role) for name, role, __ in node_names(profile)]
+    return [one for one in found if existing or not one.get("bare_metal")]
 
 
 def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, facts: Facts) -> list[Finding]:
@@ -107,5 +114,4 @@ def check_here(profile: Profile, cluster: str) -> list[Finding]:
     directory = Path(state_directory(profile, cluster))
     if profile["hypervisor"]["kind"] == "ssh" or directory.exists():
         return []
-    nodes = [machine(profile, name, role) for name, role, __ in node_names(profile)]
-    return check(nodes, profile["release"]["payload"], str(directory), measure(directory))
+    return check(_machines(profile, existing=False), profile["release"]["payload"], str(directory), measure(directory))

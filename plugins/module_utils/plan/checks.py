@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from . import (
     access_checks,
+    bare_metal_checks,
     day2_checks,
     link_checks,
     links,
@@ -280,6 +281,9 @@ _CHECKS = (
     _check_hypervisor,
     _check_nodes,
     day2_checks.check_day2,
+    bare_metal_checks.check_inventory,
+    bare_metal_checks.check_machines,
+    bare_metal_checks.check_lab,
     access_checks.check_fencing,
     access_checks.check_proxy,
     access_checks.check_balancer,

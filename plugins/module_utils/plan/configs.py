@@ -160,12 +160,16 @@ def _platform(plan: Plan) -> dict[str, Any]:
 
 def _baremetal_host(plan: Plan, node: Node) -> dict[str, Any]:
     """The form of install-config.yaml for what `_host` has, with the BMC."""
-    host = _host(plan, node)
+    host, bmc = _host(plan, node), node["bmc"]
+    verified = node.get("bare_metal") and bmc.get("verify_ca") is not False and not bmc.get("ca_file")
     return {
         "name": host.pop("hostname"),
         "role": host.pop("role"),
         "bootMACAddress": host.pop("interfaces")[0]["macAddress"],
-        "bmc": {**node["bmc"], "disableCertificateVerification": True},
+        "bmc": {
+            **{key: bmc[key] for key in ("address", "username", "password")},
+            "disableCertificateVerification": not verified,
+        },
         **host,
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..state import Item
 from .injected import of_lab
+from .machines import virtual
 from .model import Plan
 
 
@@ -22,7 +23,7 @@ def items(plan: Plan, host: str) -> list[Item]:
     named.append(("state_dir", hypervisor["state_dir"]))
     named += [("network", network["name"]) for network in plan["networks"]]
     named.append(("pool", hypervisor["pool"]))
-    named += [("domain", node["domain"]) for node in plan["nodes"]]
+    named += [("domain", node["domain"]) for node in virtual(plan["nodes"])]
     beyond = [name for name in ("proxy", "balancer") if plan["services"].get(name)]
     more = [*beyond, *(["faults"] if of_lab(plan) else [])]
     named += [("service", name) for name in ("bmc", "registry", "http", "ntp", *more)]

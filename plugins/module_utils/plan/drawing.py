@@ -356,12 +356,16 @@ def _node_head(node: Node, plan: Plan) -> tuple[Line, Line]:
 def _node_lines(node: Node, plan: Plan) -> list[Line]:
     disks = " + ".join(f"{disk['size_gib']}" for disk in node["disks"])
     many = len(node["disks"]) > 1
-    lines = [
-        Line(
-            f"{node['vcpus']} vCPU{'s' * (node['vcpus'] > 1)} · {node['memory_mib'] / 1024:g} GiB · {disks} GiB disk{'s' * many}"
-        ),
-        Line(f"{node['domain']} · {node['firmware']}{' · TPM' if node['tpm'] else ''}", "dim"),
-    ]
+    lines = (
+        [Line("existing machine")]
+        if node.get("bare_metal")
+        else [
+            Line(
+                f"{node['vcpus']} vCPU{'s' * (node['vcpus'] > 1)} · {node['memory_mib'] / 1024:g} GiB · {disks} GiB disk{'s' * many}"
+            ),
+            Line(f"{node['domain']} · {node['firmware']}{' · TPM' if node['tpm'] else ''}", "dim"),
+        ]
+    )
     for nic in interfaces(node):
         lines.append(Line(f"{nic['name']}  {nic['mac']}", "mono"))
         lines += [Line(f"    {kind}", "mono") for kind in [_kind(node, nic)] if kind]

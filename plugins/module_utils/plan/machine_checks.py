@@ -60,8 +60,8 @@ def check_hints(profile: Profile, _cluster: str) -> Iterator[Finding]:
         refused = [key for key in hints if key in _NOT_SUPPORTED]
         for key in refused:
             yield (*place, key), hints[key], _NOT_SUPPORTED[key]
-        if refused:
-            continue
+        if refused or size.get("bare_metal"):
+            continue  # the disks of an existing machine are not known
         there = disks.disks(name, [{"size_gib": size["disk_gib"]}, *size["extra_disks"]], size["disk_bus"])
         if disks.matching(there, size["root_device"], hints) == []:
             wanted = {**({"root_device": size["root_device"]} if size["root_device"] else {}), **hints}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from .fields import Bridge, Hctl, Ip, Login, Mac, NameFormat, Range, Serial, Uuid, Vendor, Wwn
+from .bmcs import QUIRKS
+from .fields import Bridge, File, Hctl, Ip, Login, Mac, NameFormat, OneOf, Range, Serial, Uuid, Vendor, Wwn
 from .fields import Model as DiskModel
 from .screens import ScreenStep
 
@@ -117,6 +118,12 @@ class NodeBmcOptions(TypedDict, total=False):
     """User of the BMC."""
     password: str | None
     """Password of that user. Null: that of `services.bmc`."""
+    verify_ca: bool
+    """Whether its certificate is checked, of an existing machine: with the authorities of the host that boots it, unless `ca_file` is given."""
+    ca_file: File | None
+    """File, on the host that boots it, with the authority of its certificate, in PEM."""
+    quirks: list[Annotated[str, OneOf(QUIRKS)]]
+    """What it does other than Redfish has it; see bare-metal.md."""
 
 
 class NodeOptions(MachineOptions, total=False):
@@ -129,5 +136,7 @@ class NodeOptions(MachineOptions, total=False):
     network_config: dict[str, Any]
     """Its nmstate, in place of what follows from the plan."""
     bmc: NodeBmcOptions
+    bare_metal: bool
+    """Whether it is an existing machine, in place of a VM: it is reached by `bmc`, and only switched on and off, and given its medium."""
     day2: bool
     """Whether it is left out of the installation, and joins the installed cluster with `agentlab add-nodes`. Such a node is a worker."""

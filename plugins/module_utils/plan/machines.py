@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 from .fields import (
@@ -12,6 +12,7 @@ from .fields import (
     Directory,
     Domain,
     Family,
+    File,
     Hctl,
     Ip,
     Label,
@@ -253,9 +254,7 @@ class Link(TypedDict):
     """Its addresses, in the order of the stack's families."""
 
 
-class Bmc(TypedDict):
-    """The BMC of a node."""
-
+class _Bmc(TypedDict):
     address: Annotated[str, "bmc"]
     """Its URL, as in a BareMetalHost."""
     username: Login
@@ -264,11 +263,22 @@ class Bmc(TypedDict):
     """Password of that user; null: the one in secrets.json."""
 
 
+class Bmc(_Bmc, total=False):
+    """The BMC of a node."""
+
+    verify_ca: bool | None
+    """Whether the certificate of an existing machine's is checked; null, or not given: it is."""
+    ca_file: File | None
+    """File with the authority of that certificate; null, or not given: those of the host that boots the machine."""
+    quirks: list[Name] | None
+    """What it does other than Redfish has it; null, or not given: nothing."""
+
+
 class _Node(TypedDict):
     name: Label
     """Host name."""
     domain: Name
-    """Name of the libvirt domain."""
+    """Name of the libvirt domain. An existing machine has none; the name is unused."""
     role: Role
     """Its role; `extra` for a machine that is not part of the cluster (fault extra_host)."""
     uuid: Uuid
@@ -311,8 +321,15 @@ class Node(_Node, total=False):
     """Its root device hints other than `root_device`; null, or not given: none."""
     manufacturer: str | None
     """The manufacturer in its SMBIOS, which a platform asks for; null, or not given: the hypervisor's own."""
+    bare_metal: bool | None
+    """Whether it is an existing machine, which has no domain; null, or not given: it is a VM."""
     day2: bool | None
     """Whether it joins the installed cluster (`agentlab add-nodes`); null, or not given: it is one of the installation."""
+
+
+def virtual(nodes: Iterable[Node]) -> list[Node]:
+    """Return the nodes that are VMs: those with a domain, disks and a console of the lab's."""
+    return [node for node in nodes if not node.get("bare_metal")]
 
 
 def interfaces(node: Node) -> list[Nic | Link]:

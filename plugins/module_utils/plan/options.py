@@ -367,6 +367,9 @@ class Profile(TypedDict, total=False):
     master: RoleOptions
     arbiter: RoleOptions
     worker: RoleOptions
+    machines_from: File | None
+    """Inventory of existing machines (bare metal), as dev-scripts' `ironic_nodes.json`: its first one is the first node, and so on. What
+    `nodes` has is laid over it."""
     nodes: dict[Label, NodeOptions]
     """What single nodes have other than their role, by host name (master-0, or as `name_format` has it)."""
     vips: VipsOptions

@@ -72,6 +72,7 @@ DEFAULTS: dict[str, Any] = {
     "master": {"count": 1},
     "arbiter": {"count": 0},
     "worker": {"count": 0},
+    "machines_from": None,
     "nodes": {},
     "vips": {"api": None, "ingress": None},
     "services": {

@@ -16,7 +16,7 @@ from ..documents import PROFILE, DocumentError, Positions, read_file, read_yaml
 from ..releases import LATEST, RELEASES
 from ..releases.distributions import DISTRIBUTIONS
 from ..vocabulary import LAB_VERSION
-from . import overrides, presets
+from . import inventory, overrides, presets
 from .faults import FAILS
 from .options import Profile
 from .problems import Mismatch, Path, Problem, ProfileError
@@ -220,6 +220,8 @@ def complete(raw: Mapping[str, Any]) -> Profile:
     if payload == "lab":
         profile = merge(profile, {"settings": lab_settings(_replaced(raw)), "release": {"version": LAB_VERSION}})
     profile = merge(profile, raw)
+    if profile["machines_from"]:
+        profile["nodes"] = merge(inventory.nodes(cast(Profile, profile)), profile["nodes"])
     profile["settings"] = {name: str(value) for name, value in profile["settings"].items()}
     release = profile["release"]
     if release["image"] is None and release["version"] and payload in DISTRIBUTIONS:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
-from .machines import Link, Nic, Node, interfaces
+from .machines import Link, Nic, Node, interfaces, virtual
 from .model import Plan
 
 if TYPE_CHECKING:
@@ -96,17 +96,20 @@ def _networks(plan: Plan) -> list[list[Any]]:
 
 def _nodes(plan: Plan) -> list[list[Any]]:
     """The nodes, the most readable form first."""
-    nodes = plan["nodes"]
+    nodes, vms = plan["nodes"], virtual(plan["nodes"])
     sizes: list[Row] = []
     cards: list[Row] = []
     wide: list[Row] = []
     for node in nodes:
-        size = (
-            node["name"],
-            f"{node['role']} (day 2)" if node.get("day2") else node["role"],
+        sizes_of_vm = (
             str(node["vcpus"]),
             str(node["memory_mib"]),
             "+".join(str(disk["size_gib"]) for disk in node["disks"]),
+        )
+        size = (
+            node["name"],
+            f"{node['role']} (day 2)" if node.get("day2") else node["role"],
+            *(("existing", "", "") if node.get("bare_metal") else sizes_of_vm),
         )
         own = [
             (
@@ -124,7 +127,7 @@ def _nodes(plan: Plan) -> list[list[Any]]:
         cards += [(node["name"] if index == 0 else "", *card) for index, card in enumerate(own)]
         wide += [((*size, *card) if index == 0 else ("",) * len(size) + card) for index, card in enumerate(own)]
     about, on = ("node", "role", "vCPUs", "MiB", "GiB"), ("interface", "network", "MAC", "address")
-    caption = f"{len(nodes)} node{'s' * (len(nodes) > 1)}, {sum(n['vcpus'] for n in nodes)} vCPUs, {sum(n['memory_mib'] for n in nodes)} MiB"
+    caption = f"{len(nodes)} node{'s' * (len(nodes) > 1)}, {sum(n['vcpus'] for n in vms)} vCPUs, {sum(n['memory_mib'] for n in vms)} MiB"
     # The network is left out where there is only one.
     several = len(plan["networks"]) > 1
     narrow = (*on[: 1 + several], *on[2:])

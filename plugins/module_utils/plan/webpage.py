@@ -48,8 +48,9 @@ def _networks(plan: Plan) -> Iterable[Row]:
 def _machines(plan: Plan) -> Iterable[Row]:
     for node in plan["nodes"]:
         disks = " + ".join(str(disk["size_gib"]) for disk in node["disks"])
-        yield (node["name"], node["role"], str(node["vcpus"]), str(node["memory_mib"]), disks, node["domain"],
-               node["bmc"]["address"])  # fmt: skip
+        vm = (str(node["vcpus"]), str(node["memory_mib"]), disks, node["domain"])
+        size = ("", "", "", "existing machine") if node.get("bare_metal") else vm
+        yield (node["name"], node["role"], *size, node["bmc"]["address"])
 
 
 def _interfaces(plan: Plan) -> Iterable[Row]:

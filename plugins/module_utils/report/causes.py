@@ -19,7 +19,7 @@ from ..cluster.pods import name as pod_name
 from ..cluster.watcher import operator_report
 from ..documents import load_json
 from ..plan.faults import EXTRA
-from ..plan.machines import interfaces
+from ..plan.machines import interfaces, virtual
 from ..vocabulary import Port, Stage, Status
 from .evidence import RESTARTS, Facts
 
@@ -102,7 +102,7 @@ def _other_services(facts: Facts) -> Iterator[Cause]:
 def _domains(facts: Facts) -> Iterator[Cause]:
     if facts.domains is None:
         return
-    for node in facts.plan["nodes"]:
+    for node in virtual(facts.plan["nodes"]):
         state = facts.domains.get(node["domain"])
         if state is None:
             yield Cause(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..plan.access import Access
+from ..plan.machines import virtual
 from ..plan.model import Plan
 
 RESTARTS = 3
@@ -82,7 +83,9 @@ class Facts:
         name: of a host, short or fully qualified. For a host that is not in the plan there is no such command, only a
         hint.
         """
-        domain = next((node["domain"] for node in self.plan["nodes"] if node["name"] == name.split(".")[0]), None)
+        domain = next(
+            (node["domain"] for node in virtual(self.plan["nodes"]) if node["name"] == name.split(".")[0]), None
+        )
         return self.access.console(domain) if domain else "read its console log"
 
     def again(self) -> str:

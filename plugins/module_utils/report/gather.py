@@ -102,6 +102,11 @@ class Gatherer:
         else:
             jobs += [("libvirt", self._libvirt), ("services", self._services), ("consoles", self._consoles)]
             jobs += [(f"host {n['name']}", partial(self._host, n)) for n in self.plan["nodes"]]
+            for node in self.plan["nodes"]:
+                if node.get("bare_metal"):
+                    self.out.missing[f"console {node['name']}"] = (
+                        f"an existing machine: {node['bmc']['address']} has its console"
+                    )
         with ThreadPoolExecutor(max_workers=len(jobs)) as pool:
             for (name, __), result in zip(jobs, pool.map(lambda job: _reason(job[1]), jobs), strict=True):
                 if result:

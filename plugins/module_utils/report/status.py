@@ -202,9 +202,8 @@ _UNKNOWN: _Machine = {"power": None, "medium": None, "problem": None}
 
 
 def _machine(node: Node, ca: str) -> _Machine:
-    given = node["bmc"]
     try:
-        machine = bmc.connect(node["name"], given["address"], given["username"], given["password"] or "", ca)
+        machine = bmc.of_node(node, ca)
         return {"power": machine.power(), "medium": machine.medium(), "problem": None}
     except LabError as error:
         return {"power": None, "medium": None, "problem": str(error)}

@@ -22,6 +22,7 @@ from .._deps import optional
 from ..addresses import in_url, version
 from ..boot import simulator
 from ..errors import LabError
+from ..plan.machines import virtual
 from ..plan.model import BmcService, Plan, Registry
 from . import balancer, httpd, processes, uplink
 from .lifecycle import Service, ask_time, get
@@ -117,7 +118,7 @@ def _bmc(plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str
         "STORAGE_POOL": plan["hypervisor"]["pool"],
         "IGNORE_BOOT_DEVICE": True,
         "VMEDIA_VERIFY_SSL": False,
-        "ALLOWED_INSTANCES": [node["uuid"] for node in plan["nodes"]],
+        "ALLOWED_INSTANCES": [node["uuid"] for node in virtual(plan["nodes"])],
         "VMEDIA_DEVICES": {"Cd": {"Name": "Virtual CD", "MediaTypes": ["CD", "DVD"]}},
     }
     files = {

@@ -164,6 +164,31 @@ def test_eject(tmp_path: Path) -> None:
     assert sequence.eject(room.nodes, lambda node: room.machines[node["name"]]) == ["master-0", "master-1"]
 
 
+def test_release_switches_off_first(tmp_path: Path) -> None:
+    """A BMC may refuse to eject while the machine is on."""
+    room = Room(tmp_path)
+    room.boot("a")
+    for machine in room.machines.values():
+        machine.eject = lambda one=machine: (one.log.append(f"{one.name} eject in {one.state}"), True)[1]
+    room.log.clear()
+    assert sequence.release(room.nodes[:1], lambda node: room.machines[node["name"]]) == ["master-0"]
+    assert room.log == ["master-0 off", "master-0 eject in off"]
+
+
+def test_release_tries_all(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    room.boot("a")
+
+    def reach(node: Mapping[str, Any]) -> Machine:
+        if node["name"] == "worker-0":
+            raise LabError("BMC of worker-0: cannot connect: No route to host")
+        return room.machines[node["name"]]
+
+    with pytest.raises(LabError, match="BMC of worker-0: cannot connect"):
+        sequence.release(room.nodes, reach)
+    assert room.machines["master-0"].state == room.machines["master-1"].state == "off"
+
+
 def test_image_identity_changes_with_the_file(tmp_path: Path) -> None:
     image = tmp_path / "image"
     image.write_text("a")

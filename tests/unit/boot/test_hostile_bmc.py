@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot import redfish, replies
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import bmcs
 
 SYSTEM = "/redfish/v1/Systems/1"
 MEDIA = f"{SYSTEM}/VirtualMedia"
@@ -88,7 +89,8 @@ def server() -> Iterator[Bmc]:
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redfish, "SERVER_RETRIES", 1)
-    monkeypatch.setattr(redfish, "POWER_SECONDS", 0.0)
+    monkeypatch.setattr(redfish, "MEDIUM_SECONDS", 0.0)
+    monkeypatch.setattr(redfish, "behavior", lambda __: bmcs.Behavior(busy_seconds=0.0, power_seconds=0.0))
 
 
 def connect(server: Bmc, path: str = SYSTEM) -> redfish.Bmc:

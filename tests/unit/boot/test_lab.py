@@ -53,7 +53,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, str]]:
     def connect() -> Iterator[None]:
         yield None
 
-    def through_bmc(name: str, address: str, username: str, password: str, verify: bool | str) -> Machine:
+    def through_bmc(
+        name: str, address: str, username: str, password: str, verify: bool | str, quirks: Collection[str]
+    ) -> Machine:
         checked = Path(verify).read_text() if isinstance(verify, str) else ""
         return Machine(name, f"{address} {username} {password} {checked}".strip(), found)
 
@@ -141,6 +143,29 @@ def test_foreigners_boot_from_their_own_copy(
         "master-1": "agent.iso",
     }
     assert (tmp_path / "state/services/http/root/wrong-token-agent.iso").read_text() == "image!"
+
+
+def test_only_existing_machines_that_were_booted_are_released(tmp_path: Path, done: dict[str, tuple[str, str]]) -> None:
+    machines = made(tmp_path, "redfish")
+    machines.plan["nodes"][0]["bare_metal"] = True
+    assert machines.release() == [], "it was never booted: whose it is, is not known"
+    machines.boot()
+    assert machines.release() == ["master-0"]
+    machines.plan["nodes"][0]["bare_metal"] = False
+    assert machines.release() == []
+
+
+def test_an_existing_machine_has_its_own_authority(tmp_path: Path, done: dict[str, tuple[str, str]]) -> None:
+    machines = made(tmp_path, "redfish", authority="CA")
+    own = tmp_path / "bmc.pem"
+    own.write_text("OWN")
+    machines.plan["nodes"][0]["bare_metal"] = True
+    machines.plan["nodes"][0]["bmc"]["ca_file"] = str(own)
+    machines.boot()
+    assert done["master-0"][0].endswith("secret OWN") and done["master-1"][0].endswith("secret CA")
+    own.unlink()
+    with pytest.raises(LabError, match=r"nodes.master-0.bmc.ca_file is '.*bmc.pem': is not a file on the host"):
+        machines.eject()
 
 
 def test_check_changes_nothing(tmp_path: Path, done: dict[str, tuple[str, str]]) -> None:

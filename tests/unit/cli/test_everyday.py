@@ -114,6 +114,23 @@ def test_console_is_printed_followed_or_attached(runs: Path, started: list[list[
     ]
 
 
+def test_an_existing_machine_has_no_console_and_no_faults(
+    runs: Path, started: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = runs / "lab" / rundir.PLAN
+    plan = yaml.safe_load(path.read_text())
+    plan["nodes"][0]["bare_metal"] = True
+    path.write_text(yaml.safe_dump(plan))
+    for option in ([], ["-f"], ["-i"], ["-s"]):
+        assert node.console(["master-0", *option, "--cluster", "lab"]) == 1
+        assert "master-0: an existing machine has no console here: use the one of its BMC" in capsys.readouterr().err
+    assert fault.main(["master-0", "power_off", "--cluster", "lab"]) == 1
+    assert (
+        capsys.readouterr().err == "agentlab: master-0: is an existing machine, to which the lab cannot do power_off\n"
+    )
+    assert not started
+
+
 def test_kubectl_gets_the_kubeconfig_and_all_its_own_options(
     runs: Path, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

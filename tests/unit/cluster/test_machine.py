@@ -77,6 +77,16 @@ def test_another_machine(plan: Any, words: dict[str, str], subject: str, found: 
     assert wrong(node, answer(node, 5, **words)) == {subject: found}
 
 
+def test_of_an_existing_machine_name_and_a_serial_number_are_known(plan: Any) -> None:
+    node = plan["nodes"][1]
+    text = answer(node, 2, firmware="bios", tpm="2")
+    node |= {"bare_metal": True, "disks": node["disks"][:1], "root_device": None, "root_device_hints": {}}
+    assert wrong(node, text) == {}
+    node["root_device_hints"] = {"serial_number": "S-9"}
+    assert wrong(node, text)["root disk"][0] == "S-9"
+    assert "host name" in wrong(node, text.replace("control-1", "other"))
+
+
 def test_a_disk_less(plan: Any) -> None:
     node = plan["nodes"][1]
     text = answer(node, 2)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import importer, shell, variables
+from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import exporter, importer, shell, variables
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, checks, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 
@@ -204,6 +205,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "ARBITER_HOSTNAME_FORMAT": ("AGENT_E2E_TEST_SCENARIO=TNA_IPV4\n" + "ARBITER_HOSTNAME_FORMAT=arb-%d", {"arbiter.name_format": "arb-%d"}),
     "MASTER_HOSTNAME_FORMAT": (COMPACT + "MASTER_HOSTNAME_FORMAT=control-%d", {"master.name_format": "control-%d"}),
     "WORKER_HOSTNAME_FORMAT": (HA + "WORKER_HOSTNAME_FORMAT=compute-%d", {"worker.name_format": "compute-%d"}),
+    "NODES_PLATFORM": (COMPACT + "NODES_PLATFORM=baremetal\nNODES_FILE=configs/ironic_nodes.json", {"topology": "compact"}),
+    "NODES_FILE": (COMPACT + "NODES_PLATFORM=baremetal\nNODES_FILE=configs/ironic_nodes.json", {"topology": "compact"}),
     "VM_EXTRADISKS": (COMPACT + "VM_EXTRADISKS=true", {"master.extra_disks": [{"size_gib": 8, "bus": "virtio"}]}),
     "VM_EXTRADISKS_LIST": (
         HA + 'VM_EXTRADISKS=true\nVM_EXTRADISKS_LIST="vdb vdc"',
@@ -235,11 +238,37 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 NO_COMPONENT = {name for name in variables.MAPPED if name.endswith("_LOCAL_IMAGE")}
 
 
+def _machine(number: int) -> dict[str, Any]:
+    driver = {
+        "address": f"redfish+https://192.0.2.{number}/redfish/v1/Systems/1",
+        "username": "root",
+        "password": "calvin",
+    }
+    return {"driver": "redfish", "driver_info": driver, "ports": [{"address": f"00:1a:2b:3c:4d:5{number}"}]}
+
+
+def test_existing_machines(tmp_path: Path) -> None:
+    """As dev-scripts reads them; with VMs it writes that file itself."""
+    path = tmp_path / "ironic_nodes.json"
+    path.write_text(json.dumps({"nodes": [_machine(number) for number in range(3)]}))
+    found = read(COMPACT + "NODES_PLATFORM=baremetal\nNODES_FILE=ironic_nodes.json\n", folder=tmp_path)
+    assert found.raw["machines_from"] == str(path) and not found.refused
+    plan = build.build(profile.complete(found.raw), "ostest")
+    assert [node["nics"][0]["mac"] for node in plan["nodes"]] == [f"00:1a:2b:3c:4d:5{number}" for number in range(3)]
+    again = exporter.config(profile.complete(found.raw), "ostest")
+    assert (again.values["NODES_PLATFORM"], again.values["NODES_FILE"]) == ("baremetal", str(path))
+    assert not [lost for lost in again.lost if lost.field.startswith("nodes")]
+    assert "machines_from" not in read(COMPACT + f"NODES_FILE={path}\n").raw
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_mapped(name: str, tmp_path: Path) -> None:
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs/ostest-master-1.yaml").write_text("networkConfig:\n  interfaces: []\n")
     (tmp_path / "ca.pem").write_text("a bundle\n")
+    (tmp_path / "configs/ironic_nodes.json").write_text(
+        json.dumps({"nodes": [_machine(number) for number in range(3)]})
+    )
     text, fields = CASES[name]
     found = read(text, folder=tmp_path)
     assert name in found.mapped
@@ -307,7 +336,8 @@ CI = {
     "AGENT_ISO_BUILDER_IMAGE=quay.io/x": "the ISO without a registry (OVE) cannot be built",
     "APPLIANCE_IMAGE=quay.io/x": "the appliance is not built",
     "BOND_CONFIG=balance-rr": "is 'balance-rr': the lab's switch has no link aggregation for it; there are active-backup, ",
-    "NODES_PLATFORM=baremetal": "agentlab makes the machines itself",
+    "NODES_PLATFORM=baremetal": "requires NODES_FILE, the inventory of the machines",
+    "NODES_PLATFORM=equinix": "must be libvirt or baremetal",
     "BMC_DRIVER=ipmi": "BMCs support Redfish only; there are redfish and redfish-virtualmedia",
 }
 

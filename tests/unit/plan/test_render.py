@@ -45,7 +45,7 @@ def test_the_drawing_has_everything_inside_its_boxes(name: str, tmp_path: Path) 
     page, *boxes = [box_of(box) for box in root.iter(f"{SVG}rect")]
     texts = [element.text or "" for element in root.iter(f"{SVG}text")]
     for node in plan["nodes"]:
-        for wanted in (node["name"], node["uuid"], f"eth0  {node['nics'][0]['mac']}"):
+        for wanted in (node["name"], node["bmc"]["address"].rpartition("/")[2], f"eth0  {node['nics'][0]['mac']}"):
             assert wanted in texts
         for address in node["nics"][0]["addresses"]:
             assert any(f"{address['ip']}/" in text for text in texts)

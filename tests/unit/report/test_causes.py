@@ -67,6 +67,18 @@ def test_a_vm_that_is_off_explains_a_host_that_is_missing():
     assert text == "VM ostest_master_1 (master-1) is shut off"
 
 
+def test_an_existing_machine_has_no_vm_that_could_be_off():
+    plan = {**PLAN, "nodes": [node(0), {**node(1), "bare_metal": True}]}
+    facts = Facts(
+        plan=plan,
+        domains={"ostest_master_0": "running"},
+        cluster={"status": "insufficient", "hosts": [host(0, "known")]},
+    )
+    texts = [cause.text for cause in causes(facts)]
+    assert texts and not [text for text in texts if text.startswith("VM ")], texts
+    assert any("master-1" in text for text in texts)
+
+
 def test_host_that_never_registered():
     assert (
         first(domains=RUNNING, cluster={"status": "insufficient", "hosts": [host(0, "known")]})

@@ -174,6 +174,8 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
         shared.leave(result, later, here, plan, runner.run_dir, proxy=proxy, link=args.artifacts_url)
         if not args.keep and not interrupt():
             _report(done, runner.stage("destroy", last=True))
+            if runner.job["foreign"]:
+                _report(done, runner.program("foreign", "end"))
     if interrupt():
         say(f"interrupted; to remove it: {program()} destroy --cluster {args.cluster}", sys.stderr)
     found = None if job["expect"] else runner.found
@@ -205,6 +207,11 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
                 runner.stage("gather", last=True)
             break
         if name != last:
+            _report(done, stage)
+        if name == "prepare" != last and runner.job["foreign"]:
+            stage = runner.program("foreign", "start")
+            if stage.error:
+                break
             _report(done, stage)
     return stage
 

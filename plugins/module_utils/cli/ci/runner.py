@@ -204,16 +204,17 @@ class Runner:
         error = done.error or (f"changed by a finished {name}: {', '.join(done.changed)}" if done.changed else "")
         return done._replace(name="again" if name == "deploy" else f"again-{name}", error=error)
 
-    def program(self, name: str) -> Stage:
-        """Run `ci/<name>.py` on the installed cluster: `verbs` or `fencing`.
+    def program(self, name: str, *arguments: str) -> Stage:
+        """Run `ci/<name>.py` with the cluster and `arguments`: `verbs` or `fencing` on an installed one, `foreign` before and after.
 
         It has `VERBS_LIMIT` seconds; its output is `<name>.log` in the artifacts. The error has the lines that are not
         `ok`.
         """
+        name, script = "-".join([name, *arguments]), name
         start, status = time.monotonic(), 1
         # A file without a name: whatever ends this job, the artifacts never have the secrets.
         with tempfile.TemporaryFile() as log:
-            command = [sys.executable, str(ROOT / f"ci/{name}.py"), self.cluster]
+            command = [sys.executable, str(ROOT / f"ci/{script}.py"), self.cluster, *arguments]
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # Its status decides: what a library prints besides is not a failure.
                 status = subprocess.run(

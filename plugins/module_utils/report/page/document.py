@@ -17,6 +17,7 @@ from ...errors import AgentlabError
 from ...files import explain
 from ...plan import drawing, rundir
 from ...plan.access import Access
+from ...plan.machines import virtual
 from ...plan.model import Plan
 from ...redact import redact
 from ...state.events import FILE, Event, event, moment, printable, read
@@ -225,7 +226,7 @@ class Collector:
         return found[:_MOST_FILES]
 
     def _sources(self, files: Sequence[File], year: int, at: int | None, plan: Plan | None) -> Iterator[Source]:
-        nodes = {node["domain"]: node["name"] for node in plan["nodes"]} if plan else {}
+        nodes = {node["domain"]: node["name"] for node in virtual(plan["nodes"])} if plan else {}
         listed = [file["path"] for file in files]
         # What gather asked the service for is as new as what the wait has left, or newer.
         older = {_RECORD} if _EVENTS in listed else set()
