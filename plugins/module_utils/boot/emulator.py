@@ -1,10 +1,10 @@
 """sushy-emulator with what a lab needs: `python3 emulator.py CONFIG`, a program of its own.
 
-Differs from the command `sushy-emulator` in six things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
+Differs from the command `sushy-emulator` in seven things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
 which upstream omits. A request to set the boot device holds for the next start, or for each, and the domain's own order
 stays (upstream redefines the domain, and does not know "once"). Media go from the download into the pool by a
 rename, not by a second copy, and an ejected image leaves nothing behind. It answers to addresses and to its own name only.
-It answers again when libvirtd has been restarted. A medium gets the place in the boot order that the machine's disks leave
+It answers again when libvirtd has been restarted. It has sessions. A medium gets the place in the boot order that the machine's disks leave
 free, where the order is on the devices.
 """
 
@@ -44,7 +44,7 @@ class BootOrderStays:
     _logger: Any
     _uri: str
     _overrides: ClassVar[dict[str, tuple[str, bool]]] = {}
-    """Machine -> device to boot from, and whether only once; forgotten when the program ends."""
+    """Machine -> device to boot from, and whether only once; lost when the program ends."""
 
     def _get_domain(self, identity: str, readonly: bool = False) -> Any:
         """Look the machine up, each time: upstream keeps it with its connection, which ends with libvirtd."""
@@ -54,7 +54,7 @@ class BootOrderStays:
     def set_boot_device(self, identity: str, boot_source: str) -> None:
         """Prefer a device at the next start, or at each start: `Cd` or `Pxe`.
 
-        Everything else stands for the order of the domain, disk, CD: an empty disk boots from the CD and an installed
+        Everything else is the order of the domain, disk, CD: an empty disk boots from the CD and an installed
         one by itself. Without `BootSourceOverrideEnabled` it is what the BMC reports, `Continuous`.
         """
         import flask
@@ -200,6 +200,16 @@ def refuse_strangers() -> None:
         raise error.NotFound(f"no such system: {identity}")
 
 
+def link_sessions(response: Any, path: str) -> Any:
+    """Add to the service root where sessions are opened, which each has to have."""
+    import flask
+
+    if flask.request.path.rstrip("/") == "/redfish/v1" and response.status_code == 200:
+        root = response.get_json(force=True)
+        response.set_data(json.dumps({**root, "Links": {"Sessions": {"@odata.id": path}}}))
+    return response
+
+
 class Guard:
     """WSGI, laid over the whole application, its check of passwords included.
 
@@ -235,7 +245,11 @@ def main(config: str) -> None:
     # It is next to this file, which is started without the paths of others.
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     is_served = importlib.import_module("httpd").is_served
-    emulator.app.wsgi_app = Guard(emulator.app.wsgi_app, lambda host: is_served(host, settings["SUSHY_EMULATOR_HOST"]))
+    sessions = importlib.import_module("sessions")
+    emulator.app.after_request(lambda response: link_sessions(response, sessions.PATH))
+    emulator.app.wsgi_app = Guard(
+        sessions.Sessions(emulator.app.wsgi_app), lambda host: is_served(host, settings["SUSHY_EMULATOR_HOST"])
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(settings["SUSHY_EMULATOR_SSL_CERT"], settings["SUSHY_EMULATOR_SSL_KEY"])
     emulator.app.run(

@@ -36,6 +36,7 @@ class Job(TypedDict):
     again: bool
     verbs: bool
     fencing: bool
+    ironic: bool
     day2: bool
     gather: bool
     expect: Expect | None
@@ -51,6 +52,7 @@ DEFAULTS: Job = {
     "again": False,
     "verbs": False,
     "fencing": False,
+    "ironic": False,
     "day2": False,
     "gather": False,
     "expect": None,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from .._deps import optional
 from ..addresses import in_url, version
-from ..boot import simulator
+from ..boot import sessions, simulator
 from ..errors import LabError
 from ..plan.model import BmcService, Plan, Registry
 from . import balancer, httpd, processes, uplink
@@ -157,6 +157,7 @@ def _bmc(plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str
     files = {
         base / "emulator.py": (simulator.source(), 0o644),
         base / "httpd.py": (inspect.getsource(httpd), 0o644),
+        base / "sessions.py": (inspect.getsource(sessions), 0o644),
         base / "emulator.conf": (
             "".join(f"SUSHY_EMULATOR_{key} = {value!r}\n" for key, value in config.items()),
             0o644,

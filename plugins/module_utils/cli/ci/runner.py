@@ -200,7 +200,7 @@ class Runner:
         return done._replace(name="again" if name == "deploy" else f"again-{name}", error=error)
 
     def program(self, name: str) -> Stage:
-        """Run `ci/<name>.py` on the installed cluster: `verbs` or `fencing`.
+        """Run `ci/<name>.py` on the cluster: `verbs`, `fencing` or `ironic`.
 
         It has `VERBS_LIMIT` seconds; its output is `<name>.log` in the artifacts. The error has the lines that are not
         `ok`.
