@@ -43,7 +43,7 @@ After=network-online.target
 Wants=network-online.target
 
 [Service]
-ExecStart=/usr/bin/python3 -m ironic_python_agent.cmd.agent
+ExecStart=/usr/bin/python3 -c 'from ironic_python_agent.cmd.agent import run; run()'
 Restart=on-failure
 RestartSec=5
 StandardOutput=journal+console
