@@ -112,7 +112,7 @@ class Ironic:
         config = self._work / "ironic.conf"
         config.write_text(
             SETTINGS.format(
-                address=self._address, port=PORT, work=self._work, log=self.log, images=self.images, grub=ironic_images.GRUB,
+                address=self._address, port=PORT, work=self._work, log=self.log, images=self.images, grub=ironic_images.grub_config(),
                 http_root=self.published, http_url=self.published_url, kargs=ironic_images.KARGS,
             )
         )  # fmt: skip

@@ -7,6 +7,7 @@ partition.
 
 from __future__ import annotations
 
+import platform
 import shutil
 import sys
 from pathlib import Path
@@ -53,7 +54,13 @@ SECTOR = 512
 FIRST = 2048  # sectors: where partitions begin
 GUIDS = ("5f0c6a1e-3f5e-4c0b-9a55-0d6f4c1b7a01", "5f0c6a1e-3f5e-4c0b-9a55-0d6f4c1b7a02")
 """GUIDs of the disk and of its partition: the same input gives the same image."""
-GRUB = "EFI/BOOT/grub.cfg"
+LABEL = "VMEDIA_BOOT_ISO"
+"""Of the ISO that Ironic makes."""
+
+
+def grub_config() -> str:
+    """Return what signed GRUB reads, of the ISO that it was started from, or of the EFI system partition on it."""
+    return f"EFI/{platform.freedesktop_os_release()['ID']}/grub.cfg"
 
 
 def environment(made: steps.Steps) -> Path:
@@ -112,17 +119,17 @@ def _images(iso: Path, lock: Path, out: Path, cache: Path) -> None:
             cpio.add_bytes(stream, folder, b"", 0o040755)
         cpio.add_bytes(stream, "usr/lib/dracut/hooks/pre-pivot/50-ironic-python-agent.sh", HOOK.encode())
         cpio.end(stream)
-    loaders = _loaders(live_iso=iso, host=host, work=work)
-    search = f"search --no-floppy --set=root --file /{GRUB}\nset prefix=($root)/EFI/BOOT\nconfigfile /{GRUB}\n"
-    bootloader.fat_image(out / "esp.img", {**loaders, f"EFI/{host.id}/grub.cfg": search.encode()}, "ESP")
+    loaders = _loaders(iso, work)
+    search = f"search --no-floppy --set=root --label {LABEL}\nconfigfile ($root)/{grub_config()}\n"
+    bootloader.fat_image(out / "esp.img", {**loaders, grub_config(): search.encode()}, "ESP")
     _disk(out, loaders, host, {name: parts[name] for name in ("initrd.img", "rootfs.img")})
     shutil.rmtree(work)
 
 
-def _loaders(*, live_iso: Path, host: distro.Distro, work: Path) -> dict[str, Path | bytes]:
+def _loaders(iso: Path, work: Path) -> dict[str, Path | bytes]:
     """Return shim and signed GRUB, by their paths in an EFI system partition, from the one of the ISO."""
     image = work / "efiboot.img"
-    with LiveIso(live_iso) as live:
+    with LiveIso(iso) as live:
         live.fs.extract(live.fs.find_file("images/efiboot.img"), image)
     found: dict[str, Path | bytes] = {}
     for name in ("BOOTX64.EFI", "grubx64.efi"):
@@ -135,7 +142,7 @@ def _disk(out: Path, loaders: dict[str, Path | bytes], host: distro.Distro, part
     """Write `disk.raw`: a GPT with an EFI system partition, from which GRUB boots the lab's OS."""
     grub = f"set timeout=0\nmenuentry 'lab OS' {{\n  linux /vmlinuz {KARGS} {MARK}=1\n  initrd /initrd.img /rootfs.img\n}}\n"
     esp, disk = out / "work/partition.img", out / "disk.raw"
-    files = {**loaders, f"EFI/{host.id}/grub.cfg": grub.encode(), "vmlinuz": out / "kernel", **parts}
+    files = {**loaders, grub_config(): grub.encode(), "vmlinuz": out / "kernel", **parts}
     bootloader.fat_image(esp, files, "ESP")
     size = esp.stat().st_size // SECTOR
     with disk.open("wb") as stream:
