@@ -65,6 +65,7 @@ port = {port}
 public_endpoint = http://{address}:{port}
 [conductor]
 automated_clean = true
+disable_zstandard_decompression = true
 file_url_allowed_paths = {images}
 [database]
 connection = sqlite:///{work}/ironic.sqlite
@@ -251,8 +252,20 @@ def switch(ironic: Ironic) -> str:
     return "boots from cdrom, pxe, disk"
 
 
+def ask(ironic: Ironic) -> str:
+    """The BMC reports what the plan has, without a boot."""
+    ironic.set(inspect_interface="redfish")
+    ironic.provision("inspect", "manageable")
+    found = ironic.call("GET", f"/nodes/{ironic.node}/inventory")["inventory"]
+    node = ironic.cluster.plan["nodes"][0]
+    sizes = sorted(disk["size"] >> 30 for disk in found["disks"])
+    expect(sizes == sorted(disk["size_gib"] for disk in node["disks"]), found["disks"])
+    return f"{found['cpu']['count']} CPUs, {found['memory']['physical_mb']} MiB, disks of {sizes} GiB"
+
+
 def inspect(ironic: Ironic) -> str:
     """The agent finds what the plan has."""
+    ironic.set(inspect_interface="agent")
     ironic.provision("inspect", "manageable")
     found = ironic.call("GET", f"/nodes/{ironic.node}/inventory")["inventory"]
     node = ironic.cluster.plan["nodes"][0]
@@ -303,7 +316,7 @@ def undeploy(ironic: Ironic) -> str:
     return "the disk that boots was cleaned"
 
 
-STAGES = (enrol, switch, inspect, clean, deploy, undeploy)
+STAGES = (enrol, switch, ask, inspect, clean, deploy, undeploy)
 
 
 def findings(log: Path) -> list[str]:
