@@ -18,11 +18,13 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import ROO
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 
 PROGRAMS = (
+    "bsdextrautils",
     "file", "libmagic1", "libmagic-mgc",
     "gdisk", "libpopt0",
     "hdparm",
     "lshw",
     "mdadm",
+    "psmisc",
     "parted", "libparted2", "libdevmapper1.02.1", "libreadline8", "libtinfo6",
 )  # fmt: skip
 """Packages with what ironic-python-agent calls and the lab's OS does not have, with their libraries."""
