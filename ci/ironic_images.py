@@ -42,8 +42,8 @@ ln -sf /usr/lib/systemd/system/ironic-python-agent.service "$NEWROOT/etc/systemd
 """
 UNIT = """[Unit]
 Description=Ironic Python Agent
-After=network-online.target
-Wants=network-online.target
+After=NetworkManager-wait-online.service
+Wants=NetworkManager-wait-online.service
 
 [Service]
 ExecStart=/usr/bin/python3 -c 'from ironic_python_agent.cmd.agent import run; run()'
