@@ -347,6 +347,8 @@ def test_bmc_is_for_our_machines_and_users_only(lab: Any) -> None:
 
     assert status(f"/Systems/{ours}") == "200"
     assert status(f"/Systems/{ours}/VirtualMedia/Cd") == "200"
+    for path in ("", "/1", "/1/Drives/sda", "/1/Volumes"):
+        assert status(f"/Systems/{ours}/Storage{path}") == "200"
     assert status(f"/Systems/{ours}", "admin:wrong") == status(f"/Systems/{ours}", "admin:password") == "401"
     assert status(f"/Systems/{identity}") == "404"
     assert status(f"/Systems/{identity}/VirtualMedia/Cd") == "404"
