@@ -59,6 +59,8 @@ enabled_storage_interfaces = noop
 enabled_vendor_interfaces = no-vendor
 esp_image = {images}/esp.img
 grub_config_path = {grub}
+[agent]
+certificates_path = {work}/certificates
 [api]
 host_ip = {address}
 port = {port}
@@ -74,6 +76,7 @@ erase_devices_priority = 0
 erase_devices_metadata_priority = 10
 http_root = {http_root}
 http_url = {http_url}
+iso_master_path = {work}/master_isos
 [oslo_concurrency]
 lock_path = {work}/lock
 [redfish]
