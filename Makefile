@@ -48,7 +48,7 @@ environment: ## create the virtual environment for the tests
 		cp requirements-test.lock $(VENV)/agentlab-requirements-test.lock; }
 
 lock: environment ## lock the newest versions that the requirements allow, with hashes
-	@for name in -test "" -build -hypervisor; do \
+	@for name in -test "" -build -hypervisor -ironic -ironic-agent; do \
 		$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
 			--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 			$$(test "$$name" = -test || echo "--constraints requirements-test.lock") \

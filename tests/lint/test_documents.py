@@ -17,6 +17,8 @@ ALLOWED = {
     "plugins/module_utils/sandbox/keeper.py": {"json.load"},  # standard library alone; reads what its parent sends
     "plugins/module_utils/sandbox/relay.py": {"json.loads"},  # a program without the collection; it reads its own file
     "plugins/module_utils/sandbox/faultd.py": {"json.loads"},  # the same; replies are bounded where they are read
+    "plugins/module_utils/boot/sessions.py": {"json.loads"},  # the same; the request is bounded before
+    "plugins/module_utils/boot/emulator.py": {"json.loads"},  # the same; replies of the lab's QEMU
     "plugins/module_utils/reload/on_node.py": {"json.loads"},  # the same; reads what the node's own API and files have
     "payload/api_server/store.py": {"json.loads"},  # the service's own database, bounded when it was written
     "payload/images/oci.py": {"json()"},  # methods of its own

@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("", "-build", "-hypervisor", "-test")
+NAMES = ("", "-build", "-hypervisor", "-test", "-ironic", "-ironic-agent")
 
 
 def asked(name: str) -> list[Requirement]:

@@ -1,10 +1,10 @@
 """sushy-emulator with what a lab needs: `python3 emulator.py CONFIG`, a program of its own.
 
-Differs from the command `sushy-emulator` in six things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
-which upstream omits. A request to set the boot device is accepted and changes nothing, so the domain's own order stays
-(upstream's `SUSHY_EMULATOR_IGNORE_BOOT_DEVICE` replaces it by the floppy). Media go from the download into the pool by a
+Differs from the command `sushy-emulator` in seven things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
+which upstream omits. A request to set the boot device holds for the next start, or for each, and the domain's own order
+stays (upstream redefines the domain, and does not know "once"). Media go from the download into the pool by a
 rename, not by a second copy, and an ejected image leaves nothing behind. It answers to addresses and to its own name only.
-It answers again when libvirtd has been restarted. A medium gets the place in the boot order that the machine's disks leave
+It answers again when libvirtd has been restarted. It has sessions. A medium gets the place in the boot order that the machine's disks leave
 free, where the order is on the devices.
 """
 
@@ -18,7 +18,7 @@ import ssl
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -29,6 +29,8 @@ _HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
     ("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'"),
 )
+# Where the domain has the devices that a client may prefer, by their names in Redfish.
+_ELEMENTS = {"Cd": "devices/disk[@device='cdrom']", "Pxe": "devices/interface"}
 
 
 class BootOrderStays:
@@ -41,6 +43,8 @@ class BootOrderStays:
     STORAGE_POOL: str
     _logger: Any
     _uri: str
+    _overrides: ClassVar[dict[str, tuple[str, bool]]] = {}
+    """Machine -> device to boot from, and whether only once; lost when the program ends."""
 
     def _get_domain(self, identity: str, readonly: bool = False) -> Any:
         """Look the machine up, each time: upstream keeps it with its connection, which ends with libvirtd."""
@@ -48,19 +52,69 @@ class BootOrderStays:
         return look_up(self, identity, readonly=readonly)
 
     def set_boot_device(self, identity: str, boot_source: str) -> None:
-        """Accept, do nothing.
+        """Prefer a device at the next start, or at each start: `Cd` or `Pxe`.
 
-        The domain has the order disk, CD, so that an empty disk boots from the CD and
-        an installed one by itself.
+        Everything else is the order of the domain, disk, CD: an empty disk boots from the CD and an installed
+        one by itself. Without `BootSourceOverrideEnabled` it is what the BMC reports, `Continuous`.
         """
-        self._logger.info("boot device of %s stays as defined, %s was asked for", identity, boot_source)
+        import flask
+
+        enabled = flask.request.json["Boot"].get("BootSourceOverrideEnabled", "Continuous")
+        self._overrides.pop(identity, None)
+        if boot_source in _ELEMENTS and enabled != "Disabled":
+            self._overrides[identity] = boot_source, enabled == "Once"
 
     def get_boot_device(self, identity: str) -> str:
-        """Return what was accepted: clients look whether it was.
+        """Return the device that the next start prefers: what was set, else `Hdd`."""
+        return self._overrides.get(identity, ("Hdd", False))[0]
 
-        `Cd` while a medium is inserted, else `Hdd`.
+    def set_power_state(self, identity: str, state: str) -> None:
+        """Switch the machine on or off, or restart it; a start follows what was set as boot device."""
+        import libvirt
+        from sushy_tools import error
+
+        override = self._overrides.get(identity)
+        if override is None or state not in ("On", "ForceOn", "ForceRestart"):
+            super().set_power_state(identity, state)  # type: ignore[misc]
+            return
+        domain = self._get_domain(identity)
+        try:
+            if state == "ForceRestart" and domain.isActive():
+                domain.destroy()
+            elif state == "ForceRestart" or domain.isActive():
+                return
+            self._start(domain, *override)
+        except libvirt.libvirtError as problem:
+            raise error.FishyError(f"cannot start {identity}: {problem}") from problem
+        if override[1]:
+            self._overrides.pop(identity, None)
+
+    def _start(self, domain: libvirt.virDomain, device: str, once: bool) -> None:
+        """Start a machine from a device, if it has it. With `once`, a reset in the guest follows the order of the domain.
+
+        QEMU writes the order for the firmware at each reset. libvirt can only change it in the definition, and the
+        definition would then also be that of a saved state.
         """
-        return "Cd" if self.get_boot_image(identity, "Cd")[0] else "Hdd"
+        import libvirt
+
+        domain.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
+        try:
+            tree = ET.fromstring(domain.XMLDesc())
+            found = [
+                one for one in tree.findall(_ELEMENTS[device]) if device == "Pxe" or one.find("source") is not None
+            ]
+            alias = found[0].find("alias") if found else None
+            if alias is None:
+                self._logger.info("%s has no %s to boot from", domain.name(), device)
+                return
+            place = {"path": f"/machine/peripheral/{alias.get('name')}", "property": "bootindex"}
+            before = _monitor(domain, "qom-get", place)
+            _monitor(domain, "qom-set", {**place, "value": 0})
+            domain.reset()
+            if once:
+                _monitor(domain, "qom-set", {**place, "value": before})
+        finally:
+            domain.resume()
 
     def get_boot_image(self, identity: str, device: str) -> tuple[str, bool, bool]:
         """Return (path, read-only, inserted) of the medium in the definition.
@@ -122,6 +176,15 @@ class BootOrderStays:
         return path
 
 
+def _monitor(domain: libvirt.virDomain, command: str, arguments: dict[str, Any]) -> Any:
+    """Return the result of a command of QEMU's monitor (QMP)."""
+    import libvirt_qemu
+
+    return json.loads(
+        libvirt_qemu.qemuMonitorCommand(domain, json.dumps({"execute": command, "arguments": arguments}), 0)
+    )["return"]
+
+
 def refuse_strangers() -> None:
     """Return 404 for unknown systems.
 
@@ -135,6 +198,16 @@ def refuse_strangers() -> None:
     allowed = app.config["SUSHY_EMULATOR_ALLOWED_INSTANCES"]
     if identity is not None and "/Chassis/" not in flask.request.path and identity not in allowed:
         raise error.NotFound(f"no such system: {identity}")
+
+
+def link_sessions(response: Any, path: str) -> Any:
+    """Add to the service root where sessions are opened, which each has to have."""
+    import flask
+
+    if flask.request.path.rstrip("/") == "/redfish/v1" and response.status_code == 200:
+        root = response.get_json(force=True)
+        response.set_data(json.dumps({**root, "Links": {"Sessions": {"@odata.id": path}}}))
+    return response
 
 
 class Guard:
@@ -172,7 +245,11 @@ def main(config: str) -> None:
     # It is next to this file, which is started without the paths of others.
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     is_served = importlib.import_module("httpd").is_served
-    emulator.app.wsgi_app = Guard(emulator.app.wsgi_app, lambda host: is_served(host, settings["SUSHY_EMULATOR_HOST"]))
+    sessions = importlib.import_module("sessions")
+    emulator.app.after_request(lambda response: link_sessions(response, sessions.PATH))
+    emulator.app.wsgi_app = Guard(
+        sessions.Sessions(emulator.app.wsgi_app), lambda host: is_served(host, settings["SUSHY_EMULATOR_HOST"])
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(settings["SUSHY_EMULATOR_SSL_CERT"], settings["SUSHY_EMULATOR_SSL_KEY"])
     emulator.app.run(

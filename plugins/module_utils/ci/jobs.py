@@ -38,6 +38,7 @@ class Job(TypedDict):
     verbs: bool
     fencing: bool
     foreign: bool
+    ironic: bool
     day2: bool
     gather: bool
     expect: Expect | None
@@ -54,6 +55,7 @@ DEFAULTS: Job = {
     "verbs": False,
     "fencing": False,
     "foreign": False,
+    "ironic": False,
     "day2": False,
     "gather": False,
     "expect": None,

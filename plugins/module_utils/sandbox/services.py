@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from .._deps import optional
 from ..addresses import in_url, version
-from ..boot import simulator
+from ..boot import sessions, simulator
 from ..errors import LabError
 from ..plan.machines import virtual
 from ..plan.model import BmcService, Plan, Registry
@@ -39,6 +39,8 @@ BALANCER = "balancer"
 _PROXY_USERS = ("proxy", "squid")  # of Debian, of Fedora: squid never writes as root
 # A line of the proxy's log, in logfmt as the registry's.
 _PROXY_LINE = 'time="%{%Y-%m-%dT%H:%M:%S}tg.%03tuZ" client=%>a method=%rm url=%ru status=%>Hs bytes=%<st ms=%tr'
+PROTOCOLS = {"scsi": "SAS", "sata": "SATA", "virtio": "PCIe"}
+"""What a BMC reports of a disk, by its bus in the plan."""
 BCRYPT_ROUNDS = 5
 NTP_STRATUM = 8
 
@@ -103,6 +105,38 @@ def errors(plan: Plan) -> dict[str, str]:
     return found
 
 
+def _storage(plan: Plan) -> dict[str, object]:
+    """Return what the BMCs report of the machines' disks: one controller each, without RAID volumes."""
+    controller = {"MemberId": "0", "Name": "Disks", "SpeedGbps": 12}
+    disks = {
+        node["uuid"]: [
+            {
+                "Id": disk["target"],
+                "Name": disk["name"],
+                "CapacityBytes": disk["size_gib"] << 30,
+                "Protocol": PROTOCOLS[disk["bus"]],
+            }
+            for disk in node["disks"]
+        ]
+        for node in plan["nodes"]
+    }
+    return {
+        "STORAGE": {
+            uuid: [
+                {
+                    "Id": "1",
+                    "Name": "Disks",
+                    "StorageControllers": [controller],
+                    "Drives": [one["Id"] for one in drives],
+                }
+            ]
+            for uuid, drives in disks.items()
+        },
+        "DRIVES": {(uuid, "1"): drives for uuid, drives in disks.items()},
+        "VOLUMES": {(uuid, "1"): [] for uuid in disks},
+    }
+
+
 def _bmc(plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:
     settings = plan["services"]["bmc"]
     listen = _listen(addresses, private)
@@ -116,14 +150,15 @@ def _bmc(plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str
         "STATE_DIR": f"{base}/state",
         "LIBVIRT_URI": "qemu:///system",
         "STORAGE_POOL": plan["hypervisor"]["pool"],
-        "IGNORE_BOOT_DEVICE": True,
         "VMEDIA_VERIFY_SSL": False,
         "ALLOWED_INSTANCES": [node["uuid"] for node in virtual(plan["nodes"])],
         "VMEDIA_DEVICES": {"Cd": {"Name": "Virtual CD", "MediaTypes": ["CD", "DVD"]}},
+        **_storage(plan),
     }
     files = {
         base / "emulator.py": (simulator.source(), 0o644),
         base / "httpd.py": (inspect.getsource(httpd), 0o644),
+        base / "sessions.py": (inspect.getsource(sessions), 0o644),
         base / "emulator.conf": (
             "".join(f"SUSHY_EMULATOR_{key} = {value!r}\n" for key, value in config.items()),
             0o644,

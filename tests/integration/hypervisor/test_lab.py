@@ -253,6 +253,33 @@ def test_bmc_boots_the_image_and_a_reboot_in_the_guest_the_disk(lab: Any, guests
     wait_for(console, "this is the disk")
     assert console.read_text(errors="replace").count("this is the image") == 1
 
+    # A client wants the medium although the disk boots: once, then at each start, then no more.
+    system = f"/Systems/{one.plan['nodes'][0]['uuid']}"
+
+    def choose(target: str, enabled: str) -> None:
+        boot = {"BootSourceOverrideTarget": target, "BootSourceOverrideEnabled": enabled}
+        assert bmc_status(one, system, method="PATCH", body={"Boot": boot}) == "204"
+
+    def restart() -> None:
+        assert bmc_status(one, f"{system}/Actions/ComputerSystem.Reset", body={"ResetType": "ForceRestart"}) == "204"
+
+    choose("Cd", "Once")
+    restart()
+    wait_for(console, "this is the image", 2)
+    terminal = re.search(r"<console type='pty' tty='([^']+)'", one.enter("virsh", "dumpxml", "agtest_master_0"))
+    assert terminal
+    one.enter("sh", "-c", f"(printf r; sleep 3) > {terminal[1]}")
+    wait_for(console, "this is the disk", 2)
+    restart()
+    wait_for(console, "this is the disk", 3)
+    choose("Cd", "Continuous")
+    for count in (3, 4):
+        restart()
+        wait_for(console, "this is the image", count)
+    choose("Hdd", "Continuous")
+    restart()
+    wait_for(console, "this is the disk", 4)
+
     guest.iso(one.run_dir / "agent.x86_64.iso", "this is another image")
     assert one.play("boot")[0] == 1
     wait_for(console, "this is another image")
@@ -280,11 +307,17 @@ def test_network_boots_without_tftp(lab: Any, guests: None) -> None:
     assert one.play("boot")[0] == 0
 
 
-def bmc_status(one: Any, path: str, user: str = "admin") -> str:
-    """The status of a request to the BMCs, with the lab's password unless `user` has one."""
+def bmc_status(
+    one: Any, path: str, user: str = "admin", *, method: str | None = None, body: dict[str, object] | None = None
+) -> str:
+    """The status of a request to the BMCs, with the lab's password unless `user` has one; a `body` is posted."""
     password = json.loads((one.run_dir / "secrets.json").read_text())["bmc"]
     form = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", str(one.run_dir / "tls" / "ca.crt")]
     user = user if ":" in user else f"{user}:{password}"
+    if body:
+        form += ["-H", "Content-Type: application/json", "-d", json.dumps(body)]
+    if method:
+        form += ["-X", method]
     output: str = one.enter(*form, "-u", user, f"https://192.168.111.1:8000/redfish/v1{path}")
     return output
 
@@ -314,6 +347,8 @@ def test_bmc_is_for_our_machines_and_users_only(lab: Any) -> None:
 
     assert status(f"/Systems/{ours}") == "200"
     assert status(f"/Systems/{ours}/VirtualMedia/Cd") == "200"
+    for path in ("", "/1", "/1/Drives/sda", "/1/Volumes"):
+        assert status(f"/Systems/{ours}/Storage{path}") == "200"
     assert status(f"/Systems/{ours}", "admin:wrong") == status(f"/Systems/{ours}", "admin:password") == "401"
     assert status(f"/Systems/{identity}") == "404"
     assert status(f"/Systems/{identity}/VirtualMedia/Cd") == "404"
@@ -372,10 +407,10 @@ def test_way_out_and_way_in(lab: Any, host: namespaces.Running, traces: Any) -> 
         outside.wait()
 
 
-def wait_for(console: Path, line: str) -> None:
+def wait_for(console: Path, line: str, count: int = 1) -> None:
     deadline = time.monotonic() + BOOT_SECONDS
-    while line not in (console.read_text(errors="replace") if console.exists() else ""):
+    while (console.read_text(errors="replace") if console.exists() else "").count(line) < count:
         assert time.monotonic() < deadline, (
-            f"{line!r} is not in {console}: {console.read_text(errors='replace')[-500:]}"
+            f"{line!r} is not {count} times in {console}: {console.read_text(errors='replace')[-500:]}"
         )
         time.sleep(0.2)

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sushy
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot import sessions
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, certificates, profile, secrets
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import services
 
@@ -67,6 +69,18 @@ def ask(port: int, path: str, host: str) -> tuple[int, dict[str, str], bytes]:
     connection.endheaders()
     answer = connection.getresponse()
     return answer.status, dict(answer.getheaders()), answer.read()
+
+
+def test_a_client_opens_a_session(port: int) -> None:
+    """Ironic's: it finds the place in the service root, and sends the password once."""
+    auth = sushy.auth.SessionAuth("admin", "one")
+    root = sushy.Sushy(f"https://127.0.0.1:{port}/", auth=auth, verify=False)
+    assert root.get_sessions_path() == sessions.PATH
+    assert auth.get_session_key() and auth.get_session_resource_id().startswith(sessions.PATH)
+    assert root._conn.get("/redfish/v1/Registries").status_code == 200
+    auth.close()
+    with pytest.raises(sushy.exceptions.AccessError):
+        sushy.Sushy(f"https://127.0.0.1:{port}/", auth=sushy.auth.SessionAuth("admin", "no"), verify=False)
 
 
 def test_bmcs_answer_to_their_own_names_only_and_with_headers_for_browsers(port: int) -> None:

@@ -49,9 +49,21 @@ def test_emulator_sees_our_machines_only(plan: dict) -> None:
     settings: dict = {}
     exec(content(render(plan, private=True)["bmc"], "emulator.conf"), settings)
     assert settings["SUSHY_EMULATOR_ALLOWED_INSTANCES"] == [node["uuid"] for node in plan["nodes"]]
-    assert settings["SUSHY_EMULATOR_IGNORE_BOOT_DEVICE"] is True
+    assert "SUSHY_EMULATOR_IGNORE_BOOT_DEVICE" not in settings
     assert settings["SUSHY_EMULATOR_STORAGE_POOL"] == "agentlab-ostest"
     assert settings["SUSHY_EMULATOR_LISTEN_IP"] == "::"
+
+
+def test_bmcs_report_the_disks(plan: dict) -> None:
+    settings: dict = {}
+    exec(content(render(plan, private=True)["bmc"], "emulator.conf"), settings)
+    for node in plan["nodes"]:
+        (controller,) = settings["SUSHY_EMULATOR_STORAGE"][node["uuid"]]
+        drives = settings["SUSHY_EMULATOR_DRIVES"][node["uuid"], controller["Id"]]
+        assert controller["Drives"] == [drive["Id"] for drive in drives] == [disk["target"] for disk in node["disks"]]
+        assert [drive["CapacityBytes"] for drive in drives] == [disk["size_gib"] << 30 for disk in node["disks"]]
+        # Without it, sushy-tools answers 500 to a client that asks for RAID volumes.
+        assert settings["SUSHY_EMULATOR_VOLUMES"][node["uuid"], controller["Id"]] == []
 
 
 def test_outside_a_sandbox_only_the_gateway_listens(plan: dict) -> None:

@@ -205,7 +205,7 @@ class Runner:
         return done._replace(name="again" if name == "deploy" else f"again-{name}", error=error)
 
     def program(self, name: str, *arguments: str) -> Stage:
-        """Run `ci/<name>.py` with the cluster and `arguments`: `verbs` or `fencing` on an installed one, `foreign` before and after.
+        """Run `ci/<name>.py` with the cluster and `arguments`: `verbs` or `fencing` on an installed one, `foreign`, `ironic`.
 
         It has `VERBS_LIMIT` seconds; its output is `<name>.log` in the artifacts. The error has the lines that are not
         `ok`.
