@@ -21,7 +21,8 @@ from typing import Any
 from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.plan import overrides as replacements
 from ...plugins.module_utils.plan.overrides import Kind
-from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION, REGISTRY, RELEASE_REPOSITORY, Component
+from ...plugins.module_utils.releases import lab_version_fault
+from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_SUFFIX, LAB_VERSION, REGISTRY, RELEASE_REPOSITORY, Component
 from ..images import base, code, components, oci, registry, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, kernel_modules, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require, run
@@ -30,7 +31,6 @@ from .digests import digest, digest_files, digest_path, hash_of, source_digest
 from .parts import Parts, pullspec
 from .steps import Say, Steps, cache_root, lock, point
 
-VOLUME_ID = f"lab-os-{LAB_VERSION.partition('-')[0]}"  # at most 16 characters, Joliet's limit
 ISO_NAME = "coreos-x86_64.iso"
 _HERE = Path(__file__).resolve()
 _MACHINE_OS = _HERE.parents[1] / "machine_os"
@@ -39,7 +39,7 @@ _IMAGES = _HERE.parents[1] / "images"
 
 @dataclass
 class Builder:
-    """One build. `overrides`: component -> what replaces it (`plan.overrides`).
+    """One build. `overrides`: component -> what replaces it (`plan.overrides`); version: of OpenShift, ends with `LAB_SUFFIX`.
 
     cache: as `cache_root` returns it; say: gets lines of progress; force: build every step again. Use one for one
     build.
@@ -50,11 +50,17 @@ class Builder:
     say: Say
     distro: Distro
     force: bool = False
+    version: str = LAB_VERSION
     _kinds: dict[str, Kind] = field(default_factory=dict)
     _apt: debs.Apt | None = None
 
     def __post_init__(self) -> None:
         self._steps = Steps(self.cache, self.say, self.force)
+
+    @property
+    def volume_id(self) -> str:
+        """Name of the ISO's volume; at most 16 characters, Joliet's limit."""
+        return f"lab-os-{self.version.removesuffix(LAB_SUFFIX)}"
 
     # Inputs of each step
 
@@ -91,10 +97,10 @@ class Builder:
                 (_IMAGES / "oci.py").read_text(),
             )
         )
-        keys["iso"] = hash_of((keys, scripts, glue, LAB_VERSION, VOLUME_ID))
+        keys["iso"] = hash_of((keys, scripts, glue, self.version, self.volume_id))
         sources = [(str(path), digest((code.ROOT / path).read_bytes())) for path in code.sources()]
         changes = {name: source_digest(name, source) for name, source in sorted(self.overrides.items())}
-        keys["payload"] = hash_of((keys["iso"], digest_files(_IMAGES), glue, sources, changes, LAB_VERSION))[:16]
+        keys["payload"] = hash_of((keys["iso"], digest_files(_IMAGES), glue, sources, changes, self.version))[:16]
         return keys
 
     def ensure(self) -> tuple[Path, bool]:
@@ -103,7 +109,7 @@ class Builder:
         It waits for another build in the same cache. Raises `BuildError` for a wrong override, a missing program or a
         step that fails.
         """
-        self._check_overrides()
+        self._check()
         with lock(self.cache / "lock", self.say):
             keys = self.keys
             target = self.cache / "payload" / keys["payload"]
@@ -157,10 +163,10 @@ class Builder:
             rootfs.copy(tree, root)
             releases = kernel.install(parts, root)
             shutil.copy2(parts / "usr/lib/dracut/modules.d/30ignition/ignition", root / "usr/libexec/ignition")
-            rootfs.finish(self.distro, root, LAB_VERSION, VOLUME_ID)
+            rootfs.finish(self.distro, root, self.version, self.volume_id)
             self._share(root, bottom, work)
             modules = root / "usr/lib/modules" / releases
-            initrd.build(self.distro, parts, root, releases, work / "initrd", modules / "initramfs.img", VOLUME_ID)
+            initrd.build(self.distro, parts, root, releases, work / "initrd", modules / "initramfs.img", self.volume_id)
             boot = root / "usr/lib/machine-os"
             boot.mkdir()
             bootloader.disk_efi(parts, self.distro, boot / "esp")
@@ -168,13 +174,13 @@ class Builder:
             shutil.copy2(parts / "usr/lib/grub/i386-pc/boot.img", boot / "boot.img")
             self.say("machine-os: packing the root file system ...")
             rootfs.squash(root, work / "root.squashfs")
-            iso.rootfs_image(work / "root.squashfs", VOLUME_ID, work / "rootfs.img")
-            configs = bootloader.cd_config(self.distro, VOLUME_ID)
+            iso.rootfs_image(work / "root.squashfs", self.volume_id, work / "rootfs.img")
+            configs = bootloader.cd_config(self.distro, self.volume_id)
             loaders = {**bootloader.efi(parts, self.distro), **configs}
             bootloader.fat_image(work / "efiboot.img", loaders, "EFI-SYSTEM")
             iso.build(
                 out / ISO_NAME,
-                VOLUME_ID,
+                self.volume_id,
                 vmlinuz=modules / "vmlinuz",
                 initrd=modules / "initramfs.img",
                 rootfs=work / "rootfs.img",
@@ -191,7 +197,7 @@ class Builder:
             "coreos": oci.Node(),
             f"coreos/{ISO_NAME}": oci.Node(out / ISO_NAME, mode=0o644),
             f"coreos/{ISO_NAME}.sha256": oci.Node(f"{digest}\n".encode(), mode=0o644),
-            "coreos/coreos-stream.json": oci.Node(iso.stream(LAB_VERSION, ISO_NAME, digest), mode=0o644),
+            "coreos/coreos-stream.json": oci.Node(iso.stream(self.version, ISO_NAME, digest), mode=0o644),
         }
         layers.save(out / "layer", oci.write_layer(out / "layer.tar", files, compression=""))
 
@@ -237,21 +243,21 @@ class Builder:
         layout = oci.Layout.create(out / "oci")
         os.link(image / ISO_NAME, out / ISO_NAME)
         images, pullspecs = self._components(layout, out / ".work", image, bottom)
-        top = oci.write_layer(out / ".layer", release.nodes(LAB_VERSION, pullspecs, bottom / "tree/usr/bin/busybox"))
+        top = oci.write_layer(out / ".layer", release.nodes(self.version, pullspecs, bottom / "tree/usr/bin/busybox"))
         os.rename(out / ".layer", layout.blob(top.digest))
         images["release"] = layout.add_image(
             oci.Image(
                 [top],
                 entrypoint=["/usr/bin/cluster-version-operator"],
-                environment={"VERSION": LAB_VERSION},
-                labels={"io.openshift.release": LAB_VERSION, "name": "agentlab/release"},
+                environment={"VERSION": self.version},
+                labels={"io.openshift.release": self.version, "name": "agentlab/release"},
             )
         )
         layout.write_index(images)
         shutil.rmtree(out / ".work", ignore_errors=True)
         described = {
             "hash": keys["payload"],
-            "version": LAB_VERSION,
+            "version": self.version,
             "release": f"{REGISTRY}/{RELEASE_REPOSITORY}@{images['release'].digest}",
             "images": {
                 name: {"pullspec": spec, "digest": spec.rpartition("@")[2]} for name, spec in sorted(pullspecs.items())
@@ -283,7 +289,7 @@ class Builder:
 
         Returns its pullspec. No payload is made or changed. Raises `BuildError` when it cannot be built.
         """
-        self._check_overrides()
+        self._check()
         with lock(self.cache / "lock", self.say):
             bottom = self._base_step(self.keys["base"])
             with tempfile.TemporaryDirectory(dir=self.cache / "parts", prefix=".component-") as folder:
@@ -346,7 +352,9 @@ class Builder:
         )
         return parts.linked(made, name)
 
-    def _check_overrides(self) -> None:
+    def _check(self) -> None:
+        if wrong := lab_version_fault(self.version):
+            raise BuildError(f"version: {self.version}: {wrong}")
         for name, source in self.overrides.items():
             try:
                 self._kinds[name] = replacements.check(name, source)
@@ -357,6 +365,7 @@ class Builder:
 def ensure(
     overrides: Mapping[str, str] | None = None,
     *,
+    version: str = LAB_VERSION,
     force: bool = False,
     say: Say = lambda text: None,
     cache: Path | None = None,
@@ -365,18 +374,20 @@ def ensure(
 
     Raises `BuildError`.
     """
-    builder = Builder(cache or cache_root(), dict(overrides or {}), say, host(), force)
+    builder = Builder(cache or cache_root(), dict(overrides or {}), say, host(), force, version)
     directory, built = builder.ensure()
     return describe(directory) | {"built": built}
 
 
-def lookup(overrides: Mapping[str, str] | None = None, *, cache: Path | None = None) -> dict[str, Any] | None:
+def lookup(
+    overrides: Mapping[str, str] | None = None, *, version: str = LAB_VERSION, cache: Path | None = None
+) -> dict[str, Any] | None:
     """Return what `ensure` would return without building; None if it would have to build.
 
-    overrides, cache: as for `ensure`. Nothing is downloaded or written. Raises `BuildError` for a wrong override.
+    overrides, version, cache: as for `ensure`. Nothing is downloaded or written. Raises `BuildError` for a wrong override.
     """
-    builder = Builder(cache or cache_root(), dict(overrides or {}), lambda text: None, host())
-    builder._check_overrides()
+    builder = Builder(cache or cache_root(), dict(overrides or {}), lambda text: None, host(), version=version)
+    builder._check()
     directory = builder.cache / "payload" / builder.keys["payload"]
     return describe(directory) | {"built": False} if (directory / "payload.json").exists() else None
 

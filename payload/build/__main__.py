@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from ...plugins.module_utils.files import usual_umask
-from ...plugins.module_utils.vocabulary import Exit
+from ...plugins.module_utils.vocabulary import LAB_VERSION, Exit
 from ..images import oci, registry
 from ..machine_os.distro import BuildError
 from . import describe, ensure, lookup
@@ -35,6 +35,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="COMPONENT=SOURCE",
         help="replace a component: a directory with its programs or its files, an OCI layout, containers-storage:IMAGE, or a pullspec with a digest",
     )
+    build.add_argument("--release", default=LAB_VERSION, metavar="VERSION", help="the version of OpenShift that it has")
     show = verbs.add_parser("show", help="print payload.json of the newest payload, or of a directory")
     show.add_argument("directory", nargs="?", type=Path, help="the directory of a payload")
     push = verbs.add_parser("push", help="write the images into the storage directory of a registry")
@@ -73,7 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         overrides = dict(_pair(text) for text in arguments.override)
         if arguments.check:
-            there = lookup(overrides)
+            there = lookup(overrides, version=arguments.release)
             if there is None:
                 print("null" if arguments.json else "the payload is not built yet", flush=True)
                 return Exit.FAILED
@@ -86,6 +87,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
             found = ensure(
                 overrides,
+                version=arguments.release,
                 force=arguments.force,
                 say=say if arguments.progress or not arguments.json else lambda text: None,
             )

@@ -8,8 +8,10 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-LAB_VERSION = "4.22.0-lab"
-"""OpenShift's version as the lab payload has it."""
+LAB_SUFFIX = "-lab"
+"""What versions of the lab payload end with."""
+LAB_VERSION = f"4.22.0{LAB_SUFFIX}"
+"""OpenShift's version as the lab payload has it, unless a profile names another one."""
 SETTINGS_MANIFEST = "agentlab-settings"
 """Name of the ConfigMap that carries the lab's intervals to its programs, as an extra manifest."""
 REGISTRY = "registry.agentlab.test"

@@ -34,6 +34,11 @@ options:
         path of an OCI image layout or of a directory with the component's programs or files.
     type: dict
     default: {}
+  version:
+    description:
+      - Version of OpenShift that the payload has, such as C(4.18.0-lab). It decides which features, thresholds and manifests a cluster gets.
+      - That of the newest release by default.
+    type: str
   storage:
     description: Storage directory of a registry, to which the images are written as well.
     type: path
@@ -94,6 +99,7 @@ def main() -> None:
             "cache": {"type": "path", "required": True},
             "force": {"type": "bool", "default": False},
             "overrides": {"type": "dict", "default": {}},
+            "version": {"type": "str"},
             "storage": {"type": "path"},
             "log_directory": {"type": "path"},
         },
@@ -114,6 +120,8 @@ def main() -> None:
                 for name, source in sorted(module.params["overrides"].items())
                 for word in ("--override", f"{name}={source}")
             ]
+            if module.params["version"]:
+                words += ["--release", module.params["version"]]
             before = builder("build", "--check", *words)
             changed = before is None or module.params["force"]
             payload = before or {}

@@ -63,7 +63,8 @@ class ReleaseOptions(TypedDict, total=False):
     payload: Annotated[str, OneOf(PAYLOADS)]
     """`lab` for the simulated payload that agentlab builds; `ocp` for a real release of OpenShift, `okd` for one of OKD."""
     version: Version | None
-    """Version of the release. Null: that of the lab payload, or the one that the release image has."""
+    """Version of the release; with the lab payload such as 4.18.0-lab, which chooses units, features, thresholds and
+    manifests. Null: the newest of the lab payload, or the one that the release image has."""
     profile: Annotated[str, OneOf(RELEASES)] | None
     """The release whose installer is followed. Null: that of `version`, or the newest."""
     image: Repository | None

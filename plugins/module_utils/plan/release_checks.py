@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..releases import LATEST, RELEASES, ReleaseProfile
+from ..releases import LATEST, RELEASES, ReleaseProfile, lab_version_fault
 from ..releases.distributions import DISTRIBUTIONS, PUBLIC_REGISTRY, Distribution, of_version
 from ..vocabulary import WITH_VIPS
 from . import links
@@ -99,8 +99,11 @@ def check_release(profile: Profile, _cluster: str) -> Iterator[Finding]:
     release = profile["release"]
     if distribution := DISTRIBUTIONS.get(release["payload"]):
         yield from _check_distribution(profile, distribution)
-    elif release["image"]:
-        yield ("release", "image"), release["image"], f"a release image requires {_PAYLOADS}"
+    else:
+        if release["image"]:
+            yield ("release", "image"), release["image"], f"a release image requires {_PAYLOADS}"
+        if wrong := lab_version_fault(release["version"] or ""):
+            yield ("release", "version"), release["version"], wrong
     build = release["installer"]
     if build["git"] and build["binary"]:
         yield (

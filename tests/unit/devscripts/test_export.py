@@ -274,7 +274,7 @@ REAL = {"release": {"payload": "ocp", "image": IMAGE}, "installer": {"pull_secre
         ({"release": {"payload_overrides": {"agent-installer-node-agent": "/src/agent"}}},
          "release.payload_overrides.agent-installer-node-agent: dev-scripts takes the pullspec of an image"),
         ({"release": {"profile": "4.18"}}, "release.profile: "),
-        ({"release": {"version": "4.22.9"}}, "release.version: "),
+        ({"release": {"version": "4.22.9-lab"}}, "release.version: "),
         ({"release": {"payload": "okd", "image": IMAGE}}, "release.payload: the tag of OPENSHIFT_RELEASE_IMAGE does not have"),
         (REAL | {"settings": {"STEP_REPEAT_SECONDS": 9}}, "settings: "),
     ],

@@ -87,7 +87,7 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
         ("topology: compact\n" + EDGE + WORKER, "segments.edge0: requires `platform: none`, or a load balancer of your own"),
         ("topology: compact\nstack: dualstack\nsegments: {edge0: {ipv4: 192.168.112.0/24, ipv6: 'fd00:112::/120'}}\n" + WORKER + BALANCER,
          "p.yml:2:1: stack is 'dualstack': must be ipv4 or ipv6: a dual-stack cluster has one machine network for each family"),
-        ("topology: compact\nrelease: {version: 4.18.1}\n" + EDGE + WORKER + BALANCER, "segments.edge0: requires a release from 4.21 on, not 4.18"),
+        ("topology: compact\nrelease: {version: 4.18.1-lab}\n" + EDGE + WORKER + BALANCER, "segments.edge0: requires a release from 4.21 on, not 4.18"),
         (NONE + "stack: ipv6\n" + EDGE + WORKER, "segments.edge0.ipv6: is missing: `stack: ipv6` requires a network such as `ipv6: fd2e"),
         (NONE + EDGE + WORKER + "hypervisor: {kind: local}\n", "segments.edge0: requires `hypervisor: {kind: sandbox}`, which routes between segments"),
         (NONE + EDGE + WORKER + "network: {vlan: 5}\n", "segments.edge0: requires a machine network without bonds and VLANs"),
