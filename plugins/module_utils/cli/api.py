@@ -15,7 +15,8 @@ from ..plan import rundir
 from ..state import write_atomic
 from ..vocabulary import Exit
 from . import forward
-from .cluster import Cluster, add_cluster, add_output, become, find, print_output
+from .cluster import Cluster, add_cluster, become, find
+from .output import add_output, print_output
 from .terminal import say
 
 _PACKAGES = {"kubectl": "kubernetes-client", "oc": "openshift-clients"}

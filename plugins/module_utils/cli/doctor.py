@@ -21,7 +21,7 @@ from ..plan import capacity, names, profile
 from ..sandbox import kvm, lifecycle, prune
 from ..vocabulary import Exit
 from . import lab, orphans
-from .cluster import add_output, print_output
+from .output import add_output, print_output
 from .places import DEFAULT_PROFILE, PROFILES, ROOT
 from .scratch import PREFIX
 from .terminal import say

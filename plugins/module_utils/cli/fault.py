@@ -14,7 +14,8 @@ from ..plan.faults import KINDS, ON_BRIDGE, SERVICES, Fault, ProfileFault, compl
 from ..plan.shapes import mismatches
 from ..sandbox import faults
 from ..vocabulary import Exit
-from .cluster import Cluster, add_cluster, add_output, again_inside, attempt, print_output
+from .cluster import Cluster, add_cluster, again_inside, attempt
+from .output import add_output, print_output
 from .terminal import say
 
 NOW = {name: kind for name, kind in KINDS.items() if not kind.in_plan}

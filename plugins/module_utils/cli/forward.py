@@ -18,7 +18,8 @@ from ..sandbox import forward, namespaces, processes, proxy
 from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
 from ..vocabulary import Exit
-from .cluster import Cluster, add_cluster, add_output, become, find, print_output
+from .cluster import Cluster, add_cluster, become, find
+from .output import add_output, print_output
 from .terminal import say
 
 PROXY = "proxy"

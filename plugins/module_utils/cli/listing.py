@@ -11,7 +11,7 @@ from .. import state
 from ..plan import rundir
 from ..sandbox import namespaces
 from ..state import owner
-from .cluster import add_output, print_output
+from .output import add_output, print_output
 from .places import run_dir
 from .terminal import say
 

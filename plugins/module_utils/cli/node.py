@@ -11,7 +11,8 @@ from ..plan.machines import interfaces
 from ..report.ssh import ssh as ssh_to
 from ..vocabulary import Exit
 from . import screen
-from .cluster import Cluster, add_cluster, add_output, again_inside, attempt, become, print_output
+from .cluster import Cluster, add_cluster, again_inside, attempt, become
+from .output import add_output, print_output
 from .terminal import say
 
 TAIL_BYTES = 64 * 1024

@@ -9,7 +9,7 @@ import sys
 from ..plan import overrides, profile, rundir
 from ..plan.warnings import warnings
 from ..vocabulary import Exit
-from .cluster import add_output, print_output
+from .output import add_output, print_output
 from .places import DEFAULT_PROFILE, PROFILES, add_arguments, add_override, run_dir
 from .terminal import say
 

@@ -12,7 +12,8 @@ from ..plan import names
 from ..sandbox import prune
 from ..vocabulary import Exit
 from . import orphans
-from .cluster import add_output, become, print_output
+from .cluster import become
+from .output import add_output, print_output
 from .scratch import sweep
 from .terminal import say
 

@@ -16,7 +16,8 @@ from ..snapshot.manifest import Manifest
 from ..state import owner
 from ..version import VERSION
 from ..vocabulary import Exit
-from .cluster import Cluster, add_cluster, add_output, again_as_root, find, print_output
+from .cluster import Cluster, add_cluster, again_as_root, find
+from .output import add_output, print_output
 from .terminal import say
 
 

@@ -21,7 +21,7 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     build = commit()
     if args.output:
-        from .cluster import print_output
+        from .output import print_output
 
         print_output(
             {
