@@ -21,7 +21,7 @@ from typing import Any
 from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.plan import overrides as replacements
 from ...plugins.module_utils.plan.overrides import Kind
-from ...plugins.module_utils.releases import lab_version_fault
+from ...plugins.module_utils.plan.release_checks import lab_version_fault
 from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_SUFFIX, LAB_VERSION, REGISTRY, RELEASE_REPOSITORY, Component
 from ..images import base, code, components, oci, registry, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, kernel_modules, packages, rootfs
@@ -39,10 +39,9 @@ _IMAGES = _HERE.parents[1] / "images"
 
 @dataclass
 class Builder:
-    """One build. `overrides`: component -> what replaces it (`plan.overrides`); version: of OpenShift, ends with `LAB_SUFFIX`.
+    """One build, once. `overrides`: component -> what replaces it (`plan.overrides`); version: as `lab_version_fault` takes it.
 
-    cache: as `cache_root` returns it; say: gets lines of progress; force: build every step again. Use one for one
-    build.
+    cache: as `cache_root` returns it; say: gets lines of progress; force: build every step again.
     """
 
     cache: Path
@@ -56,11 +55,7 @@ class Builder:
 
     def __post_init__(self) -> None:
         self._steps = Steps(self.cache, self.say, self.force)
-
-    @property
-    def volume_id(self) -> str:
-        """Name of the ISO's volume; at most 16 characters, Joliet's limit."""
-        return f"lab-os-{self.version.removesuffix(LAB_SUFFIX)}"
+        self.volume_id = f"lab-os-{self.version.partition('-')[0]}"  # at most 16 characters, Joliet's limit
 
     # Inputs of each step
 

@@ -49,6 +49,7 @@ from .options import Profile, ServicesOptions
 from .presets import DAY2, FAMILIES, ROLES
 
 T = TypeVar("T")
+_IF_GIVEN = ("secure_boot", "screen", "screen_steps", "root_device_hints")
 PROXY_PORT = 3128
 """Of the proxy; squid's usual one."""
 
@@ -390,13 +391,6 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             node["day2"] = True
         if dhcp != (profile["addressing"] == "dhcp"):
             node["addressing"] = "dhcp" if dhcp else "static"
-        if size["secure_boot"]:
-            node["secure_boot"] = True
-        if size["screen"]:
-            node["screen"] = True
-        if size["screen_steps"]:
-            node["screen_steps"] = size["screen_steps"]
-        if size["root_device_hints"]:
-            node["root_device_hints"] = size["root_device_hints"]
-        nodes.append(node)
+        given = {key: value for key, value in size.items() if key in _IF_GIVEN and value}
+        nodes.append(cast(Node, {**node, **given}))
     return nodes

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..addresses import MAC
+from ..addresses import LINK_LAYER, MAC
 
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 """A label of a DNS name (RFC 1123), in lower case."""
@@ -116,7 +116,7 @@ FORMATS: dict[str, Format] = {
     "ip": Format("an IPv4 or IPv6 address, such as 192.168.111.20", test=_is_ip),
     "mac": Format("a unicast MAC, such as 00:1a:2b:3c:4d:5e", MAC.pattern, _is_unicast),
     # libvirt writes it into a line of dnsmasq's hosts.
-    "duid": Format("a DUID, such as 00:03:00:01:00:1a:2b:3c:4d:5e", r"[0-9a-f]{2}(:[0-9a-f]{2}){5,19}"),
+    "duid": Format("a DUID, such as 00:03:00:01:00:1a:2b:3c:4d:5e", LINK_LAYER.pattern),
     "uuid": Format("a UUID, such as 123e4567-e89b-42d3-a456-426614174000", test=_is_uuid),
     "bridge": Format(
         "the name of a bridge: at most 15 characters of letters, digits, `_`, `.` and `-`",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
-from ..releases import LATEST, RELEASES, ReleaseProfile, lab_version_fault
+from ..releases import LATEST, RELEASES, ReleaseProfile
 from ..releases.distributions import DISTRIBUTIONS, PUBLIC_REGISTRY, Distribution, of_version
-from ..vocabulary import WITH_VIPS
+from ..vocabulary import LAB_SUFFIX, WITH_VIPS
 from . import links
 from .build import platform_of
 from .options import Profile
@@ -117,3 +118,11 @@ def check_release(profile: Profile, _cluster: str) -> Iterator[Finding]:
             build["ref"],
             "requires release.installer.git, the repository that has it",
         )
+
+
+def lab_version_fault(version: str) -> str:
+    """What is wrong with `version` as one of the lab payload; "" for those like `4.18.0-lab`, of a known release."""
+    match = re.fullmatch(rf"([0-9]+\.[0-9]+)\.[0-9]{{1,3}}{LAB_SUFFIX}", version)
+    if match and match[1] in RELEASES:
+        return ""
+    return f"is not a version of the lab payload: must be like {LATEST.name}.0{LAB_SUFFIX}, of one of {', '.join(RELEASES)}"

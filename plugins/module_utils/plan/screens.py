@@ -14,15 +14,15 @@ from .problems import Finding, Path
 class ScreenStep(TypedDict, total=False):
     """One step on a machine's screen. It has one of `wait`, `press`, `type` and `picture`."""
 
-    wait: str
+    wait: str | None
     """Text for which it waits: a part of a line of the screen."""
-    timeout: Annotated[int, Range(1, int(steps.LONGEST))]
+    timeout: Annotated[int, Range(1, int(steps.LONGEST))] | None
     """Limit of `wait` in seconds, 60 unless given."""
-    press: str
+    press: str | None
     """A key, or keys pressed together, such as enter, f2 or ctrl-x."""
-    type: Annotated[str, "typed"]
+    type: Annotated[str, "typed"] | None
     """Text that is typed on a US keyboard; a tab is the key Tab."""
-    picture: Directory
+    picture: Directory | None
     """Path of a picture of the screen (PNG), which is written on the hypervisor."""
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ..vocabulary import LAB_SUFFIX
 from . import v4_14, v4_15, v4_16, v4_17, v4_18, v4_19, v4_20, v4_21, v4_22
 from .model import ReleaseProfile
 
@@ -62,16 +61,6 @@ def by_version(version: str) -> ReleaseProfile:
     if minor in RELEASES:
         return RELEASES[minor]
     return OLDEST if (int(match[1]), int(match[2])) < _numbers(OLDEST.name) else LATEST
-
-
-def lab_version_fault(version: str) -> str:
-    """What is wrong with `version` as one of the lab payload; "" for those like `4.18.0-lab`, of a known release."""
-    match = re.fullmatch(rf"([0-9]+\.[0-9]+)\.[0-9]{{1,3}}{LAB_SUFFIX}", version)
-    if match and match[1] in RELEASES:
-        return ""
-    return (
-        f"is no version of the lab payload: must be like {LATEST.name}.0{LAB_SUFFIX}, of one of {', '.join(RELEASES)}"
-    )
 
 
 def _numbers(name: str) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from pathlib import Path
@@ -178,13 +179,13 @@ def test_old_results_are_forgotten(tmp_path: Path) -> None:
 
 
 def test_another_release_is_another_iso(tmp_path: Path) -> None:
-    newest, older = builder(tmp_path), builder(tmp_path)
-    older.version = "4.18.0-lab"
+    newest = builder(tmp_path)
+    older = dataclasses.replace(newest, version="4.18.0-lab")
     assert {step for step, key in newest.keys.items() if older.keys[step] != key} == {"iso", "payload"}
     assert (newest.volume_id, older.volume_id) == ("lab-os-4.22.0", "lab-os-4.18.0")
 
 
 @pytest.mark.parametrize("version", ["4.18.0", "4.13.0-lab", "4.18-lab", "4.18.1000-lab", "", "../4.18.0-lab"])
 def test_a_version_of_no_release_is_refused(tmp_path: Path, version: str) -> None:
-    with pytest.raises(build.BuildError, match=re.escape(f"version: {version}: is no version of the lab payload")):
+    with pytest.raises(build.BuildError, match=re.escape(f"version: {version}: is not a version of the lab payload")):
         build.lookup(version=version, cache=tmp_path)

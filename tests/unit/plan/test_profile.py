@@ -126,11 +126,11 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
         ),
         (
             "release: {version: 4.18.1}\n",
-            "p.yml:1:11: release.version is '4.18.1': is no version of the lab payload: must be like 4.22.0-lab, of one of 4.14, ",
+            "p.yml:1:11: release.version is '4.18.1': is not a version of the lab payload: must be like 4.22.0-lab, of one of 4.14, ",
         ),
         (
             "release: {version: 4.13.0-lab}\n",
-            "p.yml:1:11: release.version is '4.13.0-lab': is no version of the lab payload",
+            "p.yml:1:11: release.version is '4.13.0-lab': is not a version of the lab payload",
         ),
         (
             "release: {payload: okd, version: 4.20.0}\n",
