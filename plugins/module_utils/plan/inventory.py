@@ -20,8 +20,10 @@ from .problems import Mismatch
 from .shapes import mismatches
 
 _DRIVERS = ("redfish", "idrac", "idrac-redfish", "redfish-virtualmedia", "idrac-virtualmedia")
-HINTS = {"hctl": "hctl", "model": "model", "vendor": "vendor", "serial": "serial_number", "size": "min_size_gigabytes",
-          "wwn": "wwn", "rotational": "rotational"}  # fmt: skip
+HINTS = {
+    "hctl": "hctl", "model": "model", "vendor": "vendor", "serial": "serial_number", "size": "min_size_gigabytes",
+    "wwn": "wwn", "rotational": "rotational",
+}  # fmt: skip
 """Ironic's hints to the root disk, and the fields of `RootDeviceHints` that they are."""
 _PATHS = {
     "bmc": "driver_info",
