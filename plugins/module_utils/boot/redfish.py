@@ -178,10 +178,7 @@ class Bmc:
         return True
 
     def boot_from_cd(self) -> None:
-        """Boot from the CD next time, once. The lab's emulator accepts this and keeps the order disk, CD.
-
-        A machine that is on continues to run.
-        """
+        """Boot from the CD next time, once, whatever is on the disk. A machine that is on continues to run."""
         self._do(
             "set the boot device",
             lambda: self._system.set_system_boot_options(
