@@ -57,6 +57,7 @@ def test_words(text: str, error: str) -> None:
 @given(st.text(alphabet='{}[]",:\\u0123456789eE+-.truefalsn \n', max_size=30))
 @example("[[]]")
 @example('{"a": {}, "b": [[], {"c": [1, -0.5e+7]}]}')
+@example("1E310")
 def test_what_is_refused_is_what_json_refuses(text: str) -> None:
     try:
         expected: Any = json.loads(text)
@@ -65,6 +66,10 @@ def test_what_is_refused_is_what_json_refuses(text: str) -> None:
             gojson.loads(text)
         return
     gojson._Scanner(text).check()
+    if "inf" in repr(expected):  # Python's json takes numbers that a float64 cannot hold, Go does not
+        with pytest.raises(gojson.JsonError, match="cannot unmarshal number"):
+            gojson.loads(text)
+        return
     assert gojson.loads(text) == expected
 
 
