@@ -283,10 +283,7 @@ def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: 
 
 
 def verbs(lab: Lab, chance: random.Random) -> Iterator[str]:
-    """Yield verbs to kill. With machines, those that involve them; the other stages are not repeated.
-
-    It does not end. Which verb is right depends on whether the machines were booted.
-    """
+    """Yield verbs to kill, without end. With machines, those that involve them: which depends on whether they were booted."""
     while True:
         if lab.until == "image":
             yield "destroy" if chance.random() < 0.15 else "deploy"
@@ -308,13 +305,15 @@ def torment(lab: Lab, number: int, chance: random.Random, longest: float) -> tup
     try:
         if lab.until == "validate":
             lab.finish("deploy", "image")
-        for index, verb in zip(range(number), verbs(lab, chance), strict=False):
+        for verb, __ in zip(verbs(lab, chance), range(4 * number), strict=False):  # some end before the kill
             if kills and kills[-1].what.startswith("sandbox"):
                 lab.finish("prepare")  # only prepare restarts killed services
-            kill = interrupt(lab, verb, chance, longest / 4 if verb == "destroy" else longest, index == number - 1)
+            kill = interrupt(lab, verb, chance, longest / 4 if verb == "destroy" else longest, len(kills) == number - 1)
             if kill:
                 print(f"  {kill.seconds:6.1f} s  {kill.stage:<10} {kill.what} {kill.signal}", flush=True)
                 kills.append(kill)
+                if len(kills) == number:
+                    break
             elif verb == "deploy" and lab.until == "image":
                 lab.finish("destroy")
         lost = bool(kills) and lab.until == "validate" and (kills[-1].what == "reboot" or "agentlab" in kills[-1].what)
