@@ -257,28 +257,28 @@ def switch(ironic: Ironic) -> str:
 
 def ask(ironic: Ironic) -> str:
     """The BMC reports what the plan has, without a boot."""
-    ironic.set(inspect_interface="redfish")
-    ironic.provision("inspect", "manageable")
-    found = ironic.call("GET", f"/nodes/{ironic.node}/inventory")["inventory"]
-    node = ironic.cluster.plan["nodes"][0]
-    sizes = sorted(disk["size"] >> 30 for disk in found["disks"])
-    expect(sizes == sorted(disk["size_gib"] for disk in node["disks"]), found["disks"])
-    return f"{found['cpu']['count']} CPUs, {found['memory']['physical_mb']} MiB, disks of {sizes} GiB"
+    return _inspected(ironic, "redfish")[1]
 
 
 def inspect(ironic: Ironic) -> str:
     """The agent finds what the plan has."""
-    ironic.set(inspect_interface="agent")
-    ironic.provision("inspect", "manageable")
-    found = ironic.call("GET", f"/nodes/{ironic.node}/inventory")["inventory"]
+    found, text = _inspected(ironic, "agent")
     node = ironic.cluster.plan["nodes"][0]
-    sizes = sorted(disk["size"] >> 30 for disk in found["disks"])
-    expect(sizes == sorted(disk["size_gib"] for disk in node["disks"]), found["disks"])
     expect(found["cpu"]["count"] == node["vcpus"], found["cpu"])
     expect(found["boot"]["current_boot_mode"] == "uefi", found["boot"])
     macs = {one["mac_address"] for one in found["interfaces"]}
     expect({nic["mac"] for nic in node["nics"]} <= macs, macs)
-    return f"{found['cpu']['count']} CPUs, {found['memory']['physical_mb']} MiB, disks of {sizes} GiB, UEFI"
+    return f"{text}, UEFI"
+
+
+def _inspected(ironic: Ironic, interface: str) -> tuple[dict[str, Any], str]:
+    """Inspect by an interface of Ironic; return the inventory, whose disks are the plan's, and a summary."""
+    ironic.set(inspect_interface=interface)
+    ironic.provision("inspect", "manageable")
+    found = ironic.call("GET", f"/nodes/{ironic.node}/inventory")["inventory"]
+    sizes = sorted(disk["size"] >> 30 for disk in found["disks"])
+    expect(sizes == sorted(disk["size_gib"] for disk in ironic.cluster.plan["nodes"][0]["disks"]), found["disks"])
+    return found, f"{found['cpu']['count']} CPUs, {found['memory']['physical_mb']} MiB, disks of {sizes} GiB"
 
 
 def clean(ironic: Ironic) -> str:

@@ -22,7 +22,7 @@ from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.plan import overrides as replacements
 from ...plugins.module_utils.plan.overrides import Kind
 from ...plugins.module_utils.plan.release_checks import lab_version_fault
-from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_SUFFIX, LAB_VERSION, REGISTRY, RELEASE_REPOSITORY, Component
+from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION, REGISTRY, RELEASE_REPOSITORY, Component
 from ..images import base, code, components, oci, registry, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, kernel_modules, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require, run

@@ -1,4 +1,4 @@
-"""An HTTP server on all addresses of both families, for the ports of the kubelet and of the router."""
+"""An HTTP server on all addresses of both families, for the ports of the kubelet, the router and the web interface."""
 
 from __future__ import annotations
 

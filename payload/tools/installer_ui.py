@@ -6,13 +6,14 @@ AIUI_APP_API_URL, the service; AIUI_URL, its own place; USER_AUTH_TOKEN, which u
 
 from __future__ import annotations
 
+import logging
 import os
-import socket
 import sys
 import urllib.parse
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
+from ..cluster import dual_stack
 from ..node_agent import rest
 
 PORT = 3001
@@ -20,11 +21,8 @@ MOST = 1 << 20
 """Of a request's body, in bytes."""
 
 
-class Server(ThreadingHTTPServer):
+class Server(dual_stack.Server):
     """The interface in front of the service at `api`, whose requests get `token`."""
-
-    address_family = socket.AF_INET6
-    daemon_threads = True
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.api = environment.get("AIUI_APP_API_URL", "").rstrip("/")
@@ -32,11 +30,7 @@ class Server(ThreadingHTTPServer):
         if not self.api:
             raise ValueError("AIUI_APP_API_URL is not set: it should be like http://192.168.111.20:8090/")
         place = urllib.parse.urlsplit(environment.get("AIUI_URL") or f"http://localhost:{PORT}/")
-        super().__init__(("::", PORT if place.port is None else place.port), Handler)
-
-    def server_bind(self) -> None:
-        self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        super().server_bind()
+        super().__init__(PORT if place.port is None else place.port, Handler, logging.getLogger("agent-installer-ui"))
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -34,7 +34,7 @@ def define(directory: Path, plan: Plan, say: Callable[[str], None], *, seconds: 
     if known.token and not token:
         raise StateError(f"{directory}: its state has no token of users: create the image again")
     texts = {path.name: read_file(path) for path in sorted((directory / "openshift").glob("*")) if path.is_file()}
-    extra = {name: text.encode() for name, text in inputs.load_extra_manifests(None, texts).items()}
+    extra = {name: text.encode() for name, text in inputs.extra_manifests(texts).items()}
     hosts = [
         Host(node["name"], node["role"], frozenset(nic["mac"].lower() for nic in node["nics"]))
         for node in phases.installed(plan)

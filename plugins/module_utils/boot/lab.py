@@ -81,11 +81,12 @@ class Lab:
 
         One that was never booted from an image of this lab is left as it is. Raises `LabError`, after all have been tried.
         """
-        nodes = [node for node in self.nodes() if node.get("bare_metal")]
+        if not MODES[self.mode].bmc:
+            return []
         booted = sequence.booted(Path(self.plan["hypervisor"]["state_dir"]))
-        mine = [node for node in nodes if node["name"] in booted]
-        if self.check or not MODES[self.mode].bmc:
-            return [node["name"] for node in mine if MODES[self.mode].bmc]
+        mine = [node for node in self.nodes() if node.get("bare_metal") and node["name"] in booted]
+        if self.check:
+            return [node["name"] for node in mine]
         with self._bmcs() as machine:
             return sequence.release(mine, machine)
 

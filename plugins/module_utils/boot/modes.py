@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..libvirt.domain import Medium
 from ..plan.model import BootMode
+from ..vocabulary import CONFIG_IMAGE
 
 
 class Mode(NamedTuple):
@@ -46,7 +47,7 @@ MODES: dict[BootMode, Mode] = {
     "cdrom": Mode(published=False),
     "usb": Mode(medium="usb", published=False),
     "pxe": Mode(medium="network", beside="."),
-    "config-image": Mode(published=False, second="agentconfig.noarch.iso"),
+    "config-image": Mode(published=False, second=CONFIG_IMAGE),
     "interactive": Mode(bmc=True),
     "manual": Mode(boots=False),
 }

@@ -66,7 +66,8 @@ DEFAULTS: Job = {
 
 
 _JOB: Shape = {
-    "overrides": {"*": str}, "stages": [str], "variables": dict, "again": bool, "verbs": bool, "fencing": bool, "day2": bool, "gather": bool,
+    **{name: bool for name, value in DEFAULTS.items() if isinstance(value, bool)},
+    "overrides": {"*": str}, "stages": [str], "variables": dict,
     "expect": {"exit_code!": int, "cause!": str, "log!": [str]},
 }  # fmt: skip
 _EITHER = (

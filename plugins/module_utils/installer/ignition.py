@@ -107,7 +107,7 @@ def install(build: Build) -> dict[str, Any]:
         config.file(f"{ASSISTED}/extra-manifests/{name}", text, 0o644)
     if build.profile.live_ntp:
         _add_chrony(config, infra)
-    return finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": minimal})
+    return _finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": minimal})
 
 
 def add_nodes(build: Build) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def add_nodes(build: Build) -> dict[str, Any]:
     config.directory(f"{ASSISTED}/extra-manifests", 0o644)
     if cluster["chrony"] is not None:
         config.file("/etc/chrony.conf", cluster["chrony"], 0o644)
-    return finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": False})
+    return _finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": False})
 
 
 def _add_signers(build: Build, config: Config) -> None:
@@ -200,7 +200,7 @@ def unconfigured(build: Build) -> dict[str, Any]:
         ip = agent_config.rendezvous_ip(settings, [], [])
         build.log.info(f"The rendezvous host IP (node0 IP) is {ip}")
         config.file(RENDEZVOUS_ENV, rendezvous_env(build, ip, data["tokens"]), build.profile.rendezvous_mode)
-    return finished(config, {"CPUArch": data["arch"]})
+    return _finished(config, {"CPUArch": data["arch"]})
 
 
 def appliance(build: Build, *, interactive: bool) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def appliance(build: Build, *, interactive: bool) -> dict[str, Any]:
         config.file(INTERACTIVE_UI, "", 0o644)
     settings: AgentConfig = (build["Agent Config"] or {}).get("Config") or AgentConfig()
     ip = agent_config.rendezvous_ip(settings, build["Agent Hosts"], build["NMState Config"]["Config"])
-    return finished(config, {"CPUArch": data["arch"], "RendezvousIP": ip})
+    return _finished(config, {"CPUArch": data["arch"], "RendezvousIP": ip})
 
 
 def _unconfigured(
@@ -271,8 +271,7 @@ def _unconfigured(
     return config, data
 
 
-def finished(config: Config, extra: Mapping[str, object]) -> dict[str, Any]:
-    """Return the document of a config, which was checked, with `extra`."""
+def _finished(config: Config, extra: Mapping[str, object]) -> dict[str, Any]:
     document = config.to_dict()
     check(document)
     return {"Config": document, **extra}

@@ -13,6 +13,7 @@ from .. import files
 from ..ignition.config import dumps, files_of
 from ..release.payload import read_matching
 from ..state import write_atomic
+from ..vocabulary import CONFIG_IMAGE
 from .build import Build
 from .ignition import ADD_NODES, appliance
 from .live_env import CONFIG_IMAGE_PATHS
@@ -328,7 +329,7 @@ def config_iso(build: Build) -> None:
     from ..coreos import cpio
 
     config = build["Agent Installer Ignition"]["Config"]
-    target = build.options.directory / "agentconfig.noarch.iso"
+    target = build.options.directory / CONFIG_IMAGE
     contents = files_of(config)
     entries = {entry["path"]: entry for entry in config["storage"]["files"]}
     chosen = list(dict.fromkeys(path for part in CONFIG_IMAGE_PATHS for path in contents if part in path))

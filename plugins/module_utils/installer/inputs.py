@@ -78,7 +78,12 @@ def hosts(build: Build) -> list[Host]:
     return hosts
 
 
-def load_extra_manifests(_build: Build | None, texts: Texts) -> dict[str, str]:
+def load_extra_manifests(_build: Build, texts: Texts) -> dict[str, str]:
+    """As an asset; see `extra_manifests`."""
+    return extra_manifests(texts)
+
+
+def extra_manifests(texts: Texts) -> dict[str, str]:
     """Each YAML document as a file of its own: <name>-<number>.<extension>; the last one ends without a newline.
 
     texts: file name -> content of `openshift/*`; other extensions than yaml and yml are passed over. Raises

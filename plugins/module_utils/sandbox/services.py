@@ -108,33 +108,24 @@ def errors(plan: Plan) -> dict[str, str]:
 def _storage(plan: Plan) -> dict[str, object]:
     """Return what the BMCs report of the machines' disks: one controller each, without RAID volumes."""
     controller = {"MemberId": "0", "Name": "Disks", "SpeedGbps": 12}
-    disks = {
-        node["uuid"]: [
+    found: dict[str, dict[object, object]] = {"STORAGE": {}, "DRIVES": {}, "VOLUMES": {}}
+    for node in virtual(plan["nodes"]):
+        place, disks = (node["uuid"], "1"), node["disks"]
+        drives = [disk["target"] for disk in disks]
+        found["STORAGE"][node["uuid"]] = [
+            {"Id": "1", "Name": "Disks", "StorageControllers": [controller], "Drives": drives}
+        ]
+        found["DRIVES"][place] = [
             {
                 "Id": disk["target"],
                 "Name": disk["name"],
                 "CapacityBytes": disk["size_gib"] << 30,
                 "Protocol": PROTOCOLS[disk["bus"]],
             }
-            for disk in node["disks"]
+            for disk in disks
         ]
-        for node in plan["nodes"]
-    }
-    return {
-        "STORAGE": {
-            uuid: [
-                {
-                    "Id": "1",
-                    "Name": "Disks",
-                    "StorageControllers": [controller],
-                    "Drives": [one["Id"] for one in drives],
-                }
-            ]
-            for uuid, drives in disks.items()
-        },
-        "DRIVES": {(uuid, "1"): drives for uuid, drives in disks.items()},
-        "VOLUMES": {(uuid, "1"): [] for uuid in disks},
-    }
+        found["VOLUMES"][place] = []
+    return {**found}
 
 
 def _bmc(plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str], private: bool) -> Service:

@@ -60,7 +60,7 @@ def test_the_run_page_shows_what_both_apis_answered(
 ) -> None:
     """There is no log of events next to the recording, so stages are not shown, and that is named."""
     browser.open(places["run page"], width=width, dark=dark)
-    # The first page may be of a moment before the end.
+    # The page may have been loaded before the end of the recording; it gets what follows.
     browser.wait("document.getElementById('validations').innerText.includes('sufficient-masters-count')")
     assert browser.run("document.getElementById('verdict').innerText").splitlines()[:3] == [
         "rplay",

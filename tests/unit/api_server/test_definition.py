@@ -33,7 +33,7 @@ def definition(
 
 
 class Restarted(Agent):
-    """An agent that starts again when it is told to end, as systemd does it."""
+    """An agent that is restarted when it ends, as by systemd."""
 
     async def poll(self) -> dict[str, Any]:
         steps = await super().poll()

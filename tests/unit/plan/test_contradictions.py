@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import profile
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
+
+from tests.unit.plan.refused import problem
 
 BOND = "bonds: {bond0: {mode: 802.3ad, nics: [eth0, eth1]}}\n"
 ON = BOND + "network: {interface: bond0, vlan: 100}\n"
@@ -126,10 +126,4 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
     ],
 )  # fmt: skip
 def test_contradictions_are_refused(text: str, wanted: str, tmp_path: Path) -> None:
-    path = tmp_path / "p.yml"
-    path.write_text(text)
-    with pytest.raises(ProfileError) as caught:
-        profile.load(path, None, "ostest")
-    found = [str(problem).replace(str(path), "p.yml") for problem in caught.value.problems]
-    assert len(found) == 1, found
-    assert wanted in found[0]
+    assert wanted in problem(text, tmp_path)

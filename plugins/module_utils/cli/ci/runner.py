@@ -143,7 +143,8 @@ class Runner:
             inventory, variables = lab.inputs(name, self.cluster, self.profile)
         except (ValueError, OSError) as refusal:
             return Stage(name, 0, str(refusal), int(Refused(refusal).ended))
-        known, redactor = of_run(self.run_dir), Redactor(of_run(self.run_dir))
+        known = of_run(self.run_dir)
+        redactor = Redactor(known)
 
         def keep(event: dict[str, Any]) -> bool:
             nonlocal failed, exit_code, known, redactor

@@ -119,9 +119,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _changes(self) -> None:
         self._begin("text/event-stream", None)
-        sent = (
-            0  # the run as it is comes first: it may have changed since the page was loaded, or the connection was lost
-        )
+        # The run as it is comes first: it may have changed since the page was loaded, or the connection was lost.
+        sent = 0
         while True:
             run, __, number = self.server.made()
             if number != sent:
