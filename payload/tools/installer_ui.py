@@ -13,6 +13,7 @@ import urllib.parse
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler
 
+from ...plugins.module_utils.vocabulary import Component
 from ..cluster import dual_stack
 from ..node_agent import rest
 
@@ -30,7 +31,7 @@ class Server(dual_stack.Server):
         if not self.api:
             raise ValueError("AIUI_APP_API_URL is not set: it should be like http://192.168.111.20:8090/")
         place = urllib.parse.urlsplit(environment.get("AIUI_URL") or f"http://localhost:{PORT}/")
-        super().__init__(PORT if place.port is None else place.port, Handler, logging.getLogger("agent-installer-ui"))
+        super().__init__(PORT if place.port is None else place.port, Handler, logging.getLogger(Component.UI))
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -66,7 +67,7 @@ def main() -> int:
     try:
         server = Server(os.environ)
     except (ValueError, OSError) as error:
-        print(f"agent-installer-ui: {error}", file=sys.stderr)
+        print(f"{Component.UI}: {error}", file=sys.stderr)
         return 1
     server.serve_forever()
     return 0

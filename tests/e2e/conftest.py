@@ -17,6 +17,7 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.names import STATE_DIR
 from junitparser import JUnitXml
 
 from tests.canaries import Canaries
@@ -93,6 +94,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(name, chosen)
 
 
+def take_down_unfinished() -> None:
+    """Destroys what a test run that was killed, of any checkout, left of its cluster: it would not let this one begin."""
+    if Path(STATE_DIR, CLUSTER).exists():
+        command = [ROOT / "bin/agentlab", "destroy", "sno_ipv4", "--cluster", CLUSTER, "--adopt"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.fixture
 def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
     """Runs a job, which must pass and leave the host as it was."""
@@ -101,6 +110,7 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
         settings = jobs.load(job, ROOT / "ci/jobs.yml")
         if missing := jobs.unset(settings, os.environ):
             pytest.skip(f"{job}: {', '.join(missing)} not set: the real programs of this job")
+        take_down_unfinished()
         before, listening = host(), ports()
         artifacts = Path(os.environ.get("AGENTLAB_E2E_ARTIFACTS") or tmp_path)
         done = subprocess.run(
