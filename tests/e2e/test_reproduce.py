@@ -28,15 +28,15 @@ JOBS = (
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("job", JOBS)
-def test_a_fault_job_is_reproduced_from_what_it_left(job: str, tmp_path: Path, guests: None) -> None:
+@pytest.mark.parametrize("name", JOBS)
+def test_a_fault_job_is_reproduced_from_what_it_left(name: str, tmp_path: Path, guests: None) -> None:
     before, listening = host(), ports()
-    expected = jobs.load(job, ROOT / "ci/jobs.yml")["expect"]
+    expected = jobs.load(name, ROOT / "ci/jobs.yml")["expect"]
     assert expected
-    left, again = tmp_path / job, tmp_path / "again.yml"
+    left, again = tmp_path / name, tmp_path / "again.yml"
     verbs = Verbs(CLUSTER, tmp_path)
     subprocess.run(
-        [ROOT / "ci/run-job", job, "--artifacts", tmp_path, "--cluster", CLUSTER],
+        [ROOT / "ci/run-job", name, "--artifacts", tmp_path, "--cluster", CLUSTER],
         timeout=LIMIT,
         umask=0o077,
         check=True,
