@@ -26,7 +26,7 @@ def say(text: object = "", stream: TextIO | None = None) -> None:
 
 
 def tell(text: object, stream: TextIO | None = None) -> None:
-    """Write as `say`, to whoever still reads: without a reader the text is lost, and the verb goes on to its end."""
+    """Write as `say`, but without a reader the text is lost, and the verb continues to its end."""
     with contextlib.suppress(SystemExit):
         say(text, stream)
 

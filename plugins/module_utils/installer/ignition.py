@@ -141,7 +141,7 @@ def add_nodes(build: Build) -> dict[str, Any]:
 
 
 def _add_environment(build: Build, config: Config, data: Mapping[str, object], units: list[str]) -> None:
-    """Networks, units, keys, mirrors and folders of hosts, with these units enabled beside those of all images."""
+    """Networks, units, keys, mirrors and folders of hosts, with these units enabled in addition to those of all images."""
     networks, bundle = build["NMState Config"]["Network"], build["Mirror Registries Certificate File"]["File"]
     _add_networks(build, config, networks)
     _add_units(build, config, data, [*_ENABLED, *units, *(["pre-network-manager-config.service"] if networks else [])])
