@@ -139,12 +139,19 @@ def _addresses(profile: Profile, machines: list[dict[str, Any]]) -> Iterator[Fin
     served = [*known] if dhcp else [one["name"] for one in profile["outside_networks"]]
     taken = _taken(profile, known)
     for index, one in enumerate(machines):
-        for nth, network in enumerate(one["networks"]):
+        once = {network["name"]: (nth, network) for nth, network in reversed([*enumerate(one["networks"])])}
+        for nth, network in once.values():
             subnets = known.get(network["name"], {})
-            place: Path = ("machines", index, "networks", nth, "addresses")
+            place: Path = ("machines", index)
+            if network.get("addresses"):
+                place = (*place, "networks", nth, "addresses")
             own = _own(network, subnets, offsets["machines"] + index)
             if own is None:
-                yield place, None, f"is missing: the network ends before offset {offsets['machines'] + index}"
+                yield (
+                    place,
+                    None,
+                    f"has no address in {network['name']}, which ends before offset {offsets['machines'] + index}",
+                )
             for ip in own or ():
                 if ip in taken:
                     yield place, ip, f"is the address of {taken[ip]}; choose another"
