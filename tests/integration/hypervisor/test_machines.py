@@ -82,7 +82,7 @@ def test_machines(lab: Any, base: Path, traces: Any) -> None:
     environment = {**one.environment(), "AGENTLAB_RUNS": str(one.run_dir.parent)}
 
     def verb(*words: str) -> str:
-        command = [sys.executable, "-m", CLI, *words, "--cluster", "agtest"]
+        command = [sys.executable, "-m", CLI, words[0], "--cluster", "agtest", *words[1:]]
         inside = [*one.inside()[: len(one.inside()) // 2], *command]
         return subprocess.run(inside, env=environment, capture_output=True, text=True, check=True).stdout
 
