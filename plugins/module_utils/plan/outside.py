@@ -6,15 +6,11 @@ Nothing that makes or validates the cluster sees them: they are a list of their 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, TypedDict
 
 from .fields import Bridge, Cidr, Directory, Ip, Label, Name, Size, Uuid
 from .machine_options import Cpus, Gib
 from .machines import Disk, Nic
-
-if TYPE_CHECKING:
-    from .model import Plan
-    from .options import Profile
 
 LAB = "lab"
 """The image of a machine that runs the lab's operating system."""
@@ -109,16 +105,17 @@ class Machine(TypedDict):
     image: Image | None
     """`lab`, the path of the image below its disk, or null."""
     network_config: dict[str, Any] | None
-    """The nmstate of one with the image `lab`; null: what its image says."""
+    """The nmstate of one with the image `lab`; null: its image has its own."""
     files: dict[Annotated[str, "file"], Annotated[str, "word"]]
     """Files of one with the image `lab`, by path."""
     units: dict[Annotated[str, "unit"], Annotated[str, "word"]]
     """Units of one with the image `lab`, by name."""
 
 
-def machines(plan: Plan) -> list[Machine]:
+def machines(plan: Mapping[str, Any]) -> list[Machine]:
     """Return the machines of a plan that are not part of its cluster."""
-    return plan.get("machines") or []
+    found: list[Machine] | None = plan.get("machines")
+    return found or []
 
 
 def address_of(machine: Machine) -> str:
@@ -145,7 +142,7 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def balancing(profile: Profile) -> OutsideMachineOptions | None:
+def balancing(profile: Mapping[str, Any]) -> OutsideMachineOptions | None:
     """Return the machine of a complete profile that is the cluster's load balancer; None without one."""
     return next((one for one in profile["machines"] if one.get("load_balancer")), None)
 
@@ -157,7 +154,7 @@ def laid(profile: dict[str, Any]) -> None:
     """
     masters = profile["master"]["count"]
     platform = profile["platform"] or ("none" if masters == 1 else "baremetal")
-    if platform != "baremetal" or balancing(cast("Profile", profile)) is None:
+    if platform != "baremetal" or balancing(profile) is None:
         return
     section: Any = profile["installer"]["install_config"]
     for key in ("platform", "baremetal", "loadBalancer"):

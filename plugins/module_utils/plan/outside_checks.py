@@ -20,7 +20,7 @@ from .problems import Finding, Path, duplicates
 from .tests import PLACES
 
 TEXTS = 64 * 1024
-"""Most bytes of the files and units of a machine together: its image has room for 256 KiB of Ignition config."""
+"""Most bytes of the files and units of a machine together: its image has space for 256 KiB of Ignition config."""
 _QCOW2, _SECTOR, _SIGNATURE = b"QFI\xfb", 512, b"\x55\xaa"
 _OWN = ("load_balancer", "files", "units")
 _MEMORY = 512

@@ -185,7 +185,7 @@ def _qcow2(size: int, backing: int = 0) -> bytes:
         (_qcow2(11 << 30), "machines.0.disk_gib is 10: must be at least 11, the size of the qcow2 image in GiB"),
     ],
 )
-def test_images_that_are_none(tmp_path: Path, content: bytes | None, wanted: str) -> None:
+def test_wrong_images(tmp_path: Path, content: bytes | None, wanted: str) -> None:
     image, path = tmp_path / "i.img", tmp_path / "p.yml"
     path.write_text(f"machines: [{{name: a, image: {image}}}]\n")
     if content is not None:
@@ -196,7 +196,7 @@ def test_images_that_are_none(tmp_path: Path, content: bytes | None, wanted: str
     assert wanted in str(report.value)
 
 
-def test_images_that_are_some(tmp_path: Path) -> None:
+def test_disk_images(tmp_path: Path) -> None:
     image = tmp_path / "i.img"
     image.write_bytes(_qcow2(3 << 30))
     assert outside_checks.disk_image(str(image)) == ("qcow2", 3 << 30)
