@@ -66,6 +66,7 @@ ROOTFS: tuple[str, ...] = (
     "xz-utils",
     "zstd",
     "tzdata",
+    "haproxy",  # of a machine outside of the cluster that is its load balancer; no node starts it
 )
 
 # Unpacked only, because their maintainer scripts would build initrds or install boot loaders.

@@ -18,6 +18,7 @@ from ..plan import rundir
 from ..plan.access import Access
 from ..plan.machines import interfaces
 from ..plan.model import Node, Plan
+from ..plan.outside import Machine, machines
 from ..sandbox import namespaces
 from ..state import owner
 from ..vocabulary import Exit
@@ -70,9 +71,21 @@ class Cluster(NamedTuple):
                 *(address["ip"] for nic in interfaces(node) for address in nic["addresses"]),
             ):
                 return node
-        raise LabError(
-            f"cluster {self.name} has no node {name!r}; its nodes are {', '.join(node['name'] for node in self.plan['nodes'])}"
-        )
+        known = ", ".join(node["name"] for node in self.plan["nodes"])
+        others = ", ".join(machine["name"] for machine in machines(self.plan))
+        outside = f", machines outside of it {others}" if others else ""
+        raise LabError(f"cluster {self.name} has no node {name!r}; its nodes are {known}{outside}")
+
+    def machine(self, name: str) -> Node | Machine:
+        """Return a node, or a machine outside of the cluster, by its name, its domain or an address; as `node`."""
+        for machine in machines(self.plan):
+            if name in (
+                machine["name"],
+                machine["domain"],
+                *(address["ip"] for nic in machine["nics"] for address in nic["addresses"]),
+            ):
+                return machine
+        return self.node(name)
 
     @property
     def libvirt(self) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from .._deps import optional
 from ..plan import rundir
+from ..plan.outside import machines
 from ..vocabulary import COMPONENTS, Exit
 from . import AGENT, VERBS
 from .parsers import parser_of
@@ -93,7 +94,8 @@ def _clusters(_cluster: str) -> Iterable[str]:
 
 def _nodes(cluster: str) -> Iterable[str]:
     try:
-        return [node["name"] for node in rundir.load_plan(run_dir(cluster))["nodes"]]
+        plan = rundir.load_plan(run_dir(cluster))
+        return [node["name"] for node in [*plan["nodes"], *machines(plan)]]
     except (ValueError, OSError):
         return []
 

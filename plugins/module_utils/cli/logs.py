@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from .. import signals
 from ..errors import LabError
+from ..plan.outside import machines
 from ..redact import Redactor
 from ..report.causes import CONTROLS
 from ..report.page import leases
@@ -90,7 +91,7 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
 
     def show(cluster: Cluster) -> int:
-        nodes = [cluster.node(name) for name in args.node] or cluster.plan["nodes"]
+        nodes = [cluster.machine(name) for name in args.node] or [*cluster.plan["nodes"], *machines(cluster.plan)]
         if args.lines < 1:
             raise LabError(f"--lines {args.lines}: must be 1 or more")
         cluster.check_remote_owner()
@@ -114,7 +115,7 @@ def main(argv: list[str]) -> int:
 
 
 def _of_node(cluster: Cluster, name: str, units: Sequence[str], count: int, *, follow: bool) -> Iterator[Source]:
-    node = cluster.node(name)
+    node = cluster.machine(name)
     address = next((address["ip"] for nic in node["nics"] for address in nic["addresses"]), None)
     if address:
         words = [
@@ -130,7 +131,7 @@ def _of_node(cluster: Cluster, name: str, units: Sequence[str], count: int, *, f
         ]
         words += [word for unit in units for word in ("-u", shlex.quote(unit))]
         yield Source(name, [*ssh_to(cluster.directory, address), " ".join(words)])
-    if not units and not node.get("bare_metal"):
+    if not units and not ("bmc" in node and node.get("bare_metal")):
         yield Source(f"{name}/console", _tail(cluster, node["console"], count, follow=follow))
 
 

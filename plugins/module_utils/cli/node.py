@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeGuard
 
+from ..boot.machine import Machine
 from ..errors import LabError
-from ..plan.machines import interfaces
+from ..plan import outside
+from ..plan.machines import Link, Nic, Node, interfaces
 from ..report.ssh import ssh as ssh_to
 from ..vocabulary import Exit
 from . import screen
@@ -29,12 +33,12 @@ def ssh(argv: list[str]) -> int:
     args = parser.parse_args(own)
 
     def connect(cluster: Cluster) -> int:
-        node = cluster.node(args.node)
+        node = cluster.machine(args.node)
         key = cluster.directory / "ssh/id_ecdsa"
         if not key.is_file():
             raise LabError(f"{key}: the run has no SSH key yet; run: agentlab configure --cluster {cluster.name}")
         cluster.check_remote_owner()
-        addresses = [address["ip"] for nic in interfaces(node) for address in nic["addresses"]]
+        addresses = [address["ip"] for nic in _interfaces(node) for address in nic["addresses"]]
         if not addresses:
             raise LabError(f"node {node['name']}: it has no address in the plan")
         return become([*cluster.enter(), *ssh_to(cluster.directory, addresses[0], batch=False), *command])
@@ -57,8 +61,8 @@ def console(argv: list[str]) -> int:
         parser.error("--wait, --press, --type, --picture and --steps need --screen")
 
     def show(cluster: Cluster) -> int:
-        node = cluster.node(args.node)
-        if node.get("bare_metal"):
+        node = cluster.machine(args.node)
+        if _is_node(node) and node.get("bare_metal"):
             raise LabError(
                 f"{node['name']}: an existing machine has no console here: use the one of its BMC, {node['bmc']['address']}"
             )
@@ -66,7 +70,7 @@ def console(argv: list[str]) -> int:
         if args.screen:
             steps = screen.parse(args.steps, args.timeout)
             again_inside(cluster, ["console", *argv])
-            return screen.show(cluster, node, steps)
+            return screen.show(cluster, cluster.node(args.node), steps)
         if args.interactive:
             return become([*cluster.enter(), "virsh", "-c", cluster.libvirt, "console", node["domain"]])
         path = node["console"]
@@ -106,34 +110,52 @@ def power(argv: list[str]) -> int:
     args = parser.parse_args(argv)
 
     def act(cluster: Cluster) -> int:
-        from ..boot import bmc
+        from ..boot import bmc, domain
+        from ..libvirt.connection import connect
         from ..plan import secrets
 
-        cluster.node(args.node)
+        chosen = cluster.machine(args.node)
         cluster.check_remote_owner()
         again_inside(cluster, ["power", *argv])
+        if not _is_node(chosen):
+            with connect() as connection:
+                return _switch(domain.Machine(connection, chosen["domain"]), chosen["name"], args)
         known = secrets.into(cluster.plan, secrets.of(cluster.plan, cluster.directory))
         node = cluster._replace(plan=known).node(args.node)
-        machine = bmc.of_node(node, str(cluster.directory / "tls/ca.crt"))
-        if args.action in ("off", "reset"):
-            machine.power_off()
-        if args.action in ("on", "reset"):
-            machine.power_on()
-        state = machine.power()
-        if args.output:
-            print_output({"node": node["name"], "power": state}, args.output)
-        else:
-            say(f"{node['name']}: {state}")
-        return Exit.OK
+        return _switch(bmc.of_node(node, str(cluster.directory / "tls/ca.crt")), node["name"], args)
 
     return attempt(args.cluster, act)
+
+
+def _switch(machine: Machine, name: str, args: argparse.Namespace) -> int:
+    """Do what was asked for, and print the state."""
+    if args.action in ("off", "reset"):
+        machine.power_off()
+    if args.action in ("on", "reset"):
+        machine.power_on()
+    state = machine.power()
+    if args.output:
+        print_output({"node": name, "power": state}, args.output)
+    else:
+        say(f"{name}: {state}")
+    return Exit.OK
+
+
+def _is_node(machine: Node | outside.Machine) -> TypeGuard[Node]:
+    return "bmc" in machine
+
+
+def _interfaces(machine: Node | outside.Machine) -> Sequence[Nic | Link]:
+    return interfaces(machine) if _is_node(machine) else machine["nics"]
 
 
 def _parser(verb: str, usage: str | None, text: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"agentlab {verb}", usage=f"agentlab {verb} {usage}" if usage else None, description=text
     )
-    parser.add_argument("node", metavar="NODE", help="host name of the node, such as master-0")
+    parser.add_argument(
+        "node", metavar="NODE", help="name of the node, such as master-0, or of a machine outside of the cluster"
+    )
     add_cluster(parser)
     return parser
 

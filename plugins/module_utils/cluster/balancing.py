@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..plan.model import Balancer, Frontend
+from ..plan.balancer import Balancer, Frontend
+from ..plan.balancers import STATS_PORT
 from ..vocabulary import Port
 from .links import Finding
 
@@ -42,7 +43,7 @@ def findings(balancer: Balancer) -> Iterator[Finding]:
     A node that is down, or got no connection, did not serve. A connection counts when its TLS handshake is complete, or its HTTP
     request answered.
     """
-    stats = Path(balancer["stats"])
+    stats = (balancer["addresses"][0], STATS_PORT) if balancer.get("machine") else Path(balancer["stats"])
     for front in balancer["frontends"]:
         subject = f"load balancer port {front['port']}"
         every = [node["name"] for node in front["backends"]]
@@ -100,14 +101,25 @@ def _ask(address: str, port: int) -> None:
         context.wrap_socket(plain).close()
 
 
-def servers(stats: Path) -> list[Server]:
-    """Return what a running load balancer reports of its nodes. stats: its socket.
+def _connected(stats: Path | tuple[str, int]) -> socket.socket:
+    if isinstance(stats, tuple):
+        return socket.create_connection(stats, STATS_SECONDS)
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        client.settimeout(STATS_SECONDS)
+        client.connect(str(stats))
+    except OSError:
+        client.close()
+        raise
+    return client
+
+
+def servers(stats: Path | tuple[str, int]) -> list[Server]:
+    """Return what a running load balancer reports of its nodes. stats: its socket, or the address and the port of a machine.
 
     Raises `OSError` when it does not answer within `STATS_SECONDS`.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-        client.settimeout(STATS_SECONDS)
-        client.connect(str(stats))
+    with _connected(stats) as client:
         client.sendall(b"show stat\n")
         text = b"".join(iter(lambda: client.recv(65536), b"")).decode(errors="replace")
     rows = csv.DictReader(io.StringIO(text.removeprefix("# ")))

@@ -23,6 +23,8 @@ from ..documents import DocumentError, load_yaml, read_file
 from ..errors import AgentlabError, ClusterError
 from ..plan.machines import address_of
 from ..plan.model import Plan
+from ..plan.outside import address_of as outside_address
+from ..plan.outside import machines
 from ..plan.tests import API, HOST, Test, action
 from ..redact import redact
 from .client import ClusterClient
@@ -92,10 +94,11 @@ def _do(plan: Plan, test: Test, reach: Reach) -> Done:
         return _get(test["http"], test["timeout"], reach, api=test["on"] == API)
     command, limit = test["run"] or [], test["timeout"]
     words = ["sh", "-c", command] if isinstance(command, str) else [str(word) for word in command]
-    node = next((node for node in plan["nodes"] if node["name"] == test["on"]), None)
-    if node is None:
+    addresses = {node["name"]: address_of(node, plan["networks"]) for node in plan["nodes"]}
+    addresses |= {machine["name"]: outside_address(machine) for machine in machines(plan)}
+    address = addresses.get(test["on"])
+    if address is None:
         return run(words, limit, {**os.environ, **reach.environment})
-    address = address_of(node, plan["networks"])
     # The node ends the command, too: it would outlive the connection.
     remote = shlex.join(["timeout", "--kill-after=5", str(limit), *words])
     return run([*reach.ssh(address), remote], limit + 15, dict(os.environ))
@@ -184,8 +187,8 @@ def _authorities(reach: Reach) -> str:
 
 def _console(plan: Plan, test: Test) -> str:
     """Wait until the console matches; return what was looked for."""
-    node = next(node for node in plan["nodes"] if node["name"] == test["on"])
-    pattern, path, end = str(test["console"]), Path(node["console"]), time.monotonic() + test["timeout"]
+    console = next(one["console"] for one in [*plan["nodes"], *machines(plan)] if one["name"] == test["on"])
+    pattern, path, end = str(test["console"]), Path(console), time.monotonic() + test["timeout"]
     before: tuple[int, int] | None = None
     while True:
         try:

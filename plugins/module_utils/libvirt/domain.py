@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import LabError
 from ..plan.machines import Disk, Nic, Node
+from ..plan.outside import Machine
 from ..state.owner import Owner
 from .connection import lookup
 from .xmldiff import difference, element, text, unified
@@ -29,7 +30,7 @@ UNDEFINE = 4 | 2 | 1 | 16  # NVRAM | SNAPSHOTS_METADATA | MANAGED_SAVE | CHECKPO
 
 
 def render(
-    node: Node,
+    node: Node | Machine,
     owner: Owner,
     *,
     pool: str,
@@ -39,7 +40,7 @@ def render(
     medium_first: bool = False,
     clock_offset: int = 0,
 ) -> ET.Element:
-    """Return the definition of `node` (an entry of a plan's `nodes`) of the cluster of `owner`, with its mark.
+    """Return the definition of `node` (an entry of a plan's `nodes` or `machines`) of the cluster of `owner`, with its mark.
 
     pool: where its disks are; domain_type: kvm or qemu; console: the file that gets its serial console; medium: what an
     empty disk falls through to; medium_first: whether that comes before the disk; clock_offset: seconds that the machine's
@@ -50,6 +51,7 @@ def render(
     ordered = medium == "usb" or len(node["disks"]) > 1
     first = 1 + medium_first
     maker = node.get("manufacturer")
+    role = str(node.get("role", "outside"))
     return element(
         "domain",
         {"type": domain_type},
@@ -58,9 +60,7 @@ def render(
         element(
             "metadata",
             None,
-            element(
-                METADATA, {"cluster": owner.cluster, "mark": owner.mark, "name": node["name"], "role": node["role"]}
-            ),
+            element(METADATA, {"cluster": owner.cluster, "mark": owner.mark, "name": node["name"], "role": role}),
         ),
         element("memory", {"unit": "KiB"}, text=node["memory_mib"] * 1024),
         element("vcpu", text=node["vcpus"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LabError
 from ..plan.machines import Disk
@@ -69,8 +69,15 @@ def missing(pool: libvirt.virStoragePool | None, disks: Sequence[Disk]) -> list[
     return absent
 
 
-def create(pool: libvirt.virStoragePool, disk: Disk) -> None:
-    """Create an empty qcow2 disk.
+class Backing(NamedTuple):
+    """What is below a disk that begins with the content of an image: its path, and its format, `qcow2` or `raw`."""
+
+    path: str
+    format: str
+
+
+def create(pool: libvirt.virStoragePool, disk: Disk, backing: Backing | None = None) -> None:
+    """Create a qcow2 disk: empty, or over `backing`, which must stay as it is.
 
     Its size is the most that it may grow to: nothing is allocated. `pool` is libvirt's object, and runs.
     """
@@ -80,6 +87,9 @@ def create(pool: libvirt.virStoragePool, disk: Disk) -> None:
         element("name", text=disk["name"]),
         element("capacity", {"unit": "GiB"}, text=disk["size_gib"]),
         element("target", None, element("format", {"type": "qcow2"})),
+        element("backingStore", None, element("path", text=backing.path), element("format", {"type": backing.format}))
+        if backing
+        else None,
     )
     pool.createXML(text(tree))
 

@@ -63,7 +63,7 @@ def check_balancer(profile: Profile, _cluster: str) -> Iterator[Finding]:
     if (kind := profile["hypervisor"]["kind"]) != "sandbox":
         if profile["segments"]:
             return  # which require a sandbox themselves
-        remedy = "requires `hypervisor: {kind: sandbox}`, which has a load balancer, or `vips` of one of your own"
+        remedy = "requires `hypervisor: {kind: sandbox}`, which has a load balancer, one of `machines`, or `vips` of one of your own"
         yield ("platform",), platform, f"{remedy}, with several masters and kind {kind}"
         return
     for name in ("registry", "bmc", "http"):

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
-from . import dialog, faults, names, tests
+from . import dialog, faults, names, outside_build, tests
 from .balancers import balancer, balances
 from .disks import disks
 from .fields import Platform, Role
@@ -46,6 +46,7 @@ from .networks import (
     tag,
 )
 from .options import Profile, ServicesOptions
+from .outside import balancing
 from .presets import DAY2, FAMILIES, ROLES
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ def build(profile: Profile, cluster: str) -> Plan:
     networks = [machine, *(extra_network(extra, profile, cluster, dhcp=dhcp) for extra in profile["extra_networks"])]
     segments = [segment(name, profile, cluster, machine) for name in profile["segments"]]
     tag(networks, profile)
-    networks += segments
+    networks += [*segments, *outside_build.outside_networks(profile, cluster)]
     nodes = _nodes(profile, cluster, networks)
     platform = platform_of(profile)
     behind = balances(profile, platform)
@@ -78,7 +79,7 @@ def build(profile: Profile, cluster: str) -> Plan:
     if profile["network"]["connection"] == "proxied":
         services["proxy"] = {"port": PROXY_PORT, "url": f"http://{in_url(gateway)}:{PROXY_PORT}"}
     if behind:
-        services["balancer"] = balancer(nodes, networks, services["directory"])
+        services["balancer"] = balancer(profile, nodes, networks, services["directory"], vips)
     fill_dns(networks, nodes, vips, domain)
     for network in networks:
         network["reservations"] = reservations(network, nodes, profile["addressing"])
@@ -108,6 +109,7 @@ def build(profile: Profile, cluster: str) -> Plan:
         "snapshots": list(profile["snapshots"]),
         "tests": [tests.complete(test) for test in profile["tests"]],
     }
+    outside_build.add(plan, profile)
     if platform == "external":
         plan["cluster"]["external"] = _external(profile)
     if maker := MAKERS.get(platform):
@@ -312,21 +314,22 @@ def _lab_mirrors(registry: str) -> list[Any]:
 def _vips(profile: Profile, networks: list[Network], nodes: list[Node], platform: str, *, balanced: bool) -> Vips:
     """The addresses that api and *.apps resolve to: the lab's load balancer if there is one (`balanced`).
 
-    Otherwise those of `WITH_VIPS` have virtual ones; on none and external the nodes' own are listed.
+    A machine that is it has virtual ones. Otherwise those of `WITH_VIPS` have virtual ones; on none and external the nodes' own are listed.
     """
 
     def of(name: Literal["api", "ingress"], roles: tuple[str, ...]) -> list[str]:
         given = profile["vips"][name]
         if given is not None:
             return list(given)
-        if balanced:
+        if balanced and not own:
             return [subnet["gateway"] for subnet in networks[0]["subnets"]]
-        if platform in WITH_VIPS:
+        if platform in WITH_VIPS or own:
             offset = profile["network"]["offsets"][name]
             return [str(ipaddress.ip_network(subnet["cidr"])[offset]) for subnet in networks[0]["subnets"]]
         carriers = [node for node in nodes if node["role"] in roles and not node.get("day2")]
         return [address["ip"] for node in carriers for address in own_addresses(node, networks)]
 
+    own = balancing(profile)
     workers = any(node["role"] == "worker" and not node.get("day2") for node in nodes)
     return {"api": of("api", ("master",)), "ingress": of("ingress", ("worker" if workers else "master",))}
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from .build import machine, node_names, state_directory
 from .options import Profile
+from .outside import complete
 from .presets import CAPACITY, OVERCOMMIT
 from .problems import Finding
 
@@ -65,7 +66,7 @@ def needs(nodes: Sequence[Mapping[str, Any]], payload: str) -> Needs:
 
 
 def needs_of(profile: Profile, *, existing: bool = False) -> Needs:
-    """Return what the machines of a complete profile take, those of its faults and of day 2 included.
+    """Return what the machines of a complete profile take, those of its faults, of day 2 and outside of the cluster included.
 
     existing: whether existing machines are VMs of this host, too, as in a second sandbox.
     """
@@ -74,7 +75,8 @@ def needs_of(profile: Profile, *, existing: bool = False) -> Needs:
 
 def _machines(profile: Profile, *, existing: bool) -> list[Mapping[str, Any]]:
     found = [machine(profile, name, role) for name, role, __ in node_names(profile)]
-    return [one for one in found if existing or not one.get("bare_metal")]
+    own = [complete(one) for one in profile["machines"]]
+    return [*(one for one in found if existing or not one.get("bare_metal")), *own]
 
 
 def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, facts: Facts) -> list[Finding]:

@@ -20,6 +20,7 @@ from . import (
     machine_checks,
     manifests,
     network_checks,
+    outside_checks,
     release_checks,
     segment_checks,
     tests,
@@ -265,12 +266,15 @@ def _check_snapshots(profile: Profile, _cluster: str) -> Iterator[Finding]:
             yield ("snapshots", index), moment, "is a duplicate; remove one"
     if wanted and profile["hypervisor"]["kind"] != "sandbox":
         yield ("snapshots",), wanted, "requires `hypervisor: {kind: sandbox}`: only a whole sandbox is saved"
+    if wanted and profile["machines"]:
+        yield ("snapshots",), wanted, "requires a profile without `machines`: only nodes are saved"
     if wanted and any(not KINDS[fault["kind"]].in_plan for fault in profile["faults"]):
         yield ("snapshots",), wanted, "requires a profile without faults that the lab injects: their state is not saved"
 
 
 def _check_tests(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    yield from tests.findings(profile["tests"], [name for name, _role, _index in node_names(profile)])
+    names = [name for name, _role, _index in node_names(profile)]
+    yield from tests.findings(profile["tests"], [*names, *(one["name"] for one in profile["machines"])])
 
 
 _CHECKS = (
@@ -300,6 +304,7 @@ _CHECKS = (
     link_checks.check_routes,
     network_checks.check_room,
     network_checks.check_addresses,
+    outside_checks.check,
     _check_ports,
     _check_faults,
     manifests.check,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ..state import Item
+from .balancers import of_sandbox
 from .injected import of_lab
 from .machines import virtual
 from .model import Plan
+from .outside import machines
 
 
 def items(plan: Plan, host: str) -> list[Item]:
@@ -23,8 +25,9 @@ def items(plan: Plan, host: str) -> list[Item]:
     named.append(("state_dir", hypervisor["state_dir"]))
     named += [("network", network["name"]) for network in plan["networks"]]
     named.append(("pool", hypervisor["pool"]))
-    named += [("domain", node["domain"]) for node in virtual(plan["nodes"])]
-    beyond = [name for name in ("proxy", "balancer") if plan["services"].get(name)]
+    named += [("domain", node["domain"]) for node in [*virtual(plan["nodes"]), *machines(plan)]]
+    beyond = ["proxy"] if plan["services"].get("proxy") else []
+    beyond += ["balancer"] if of_sandbox(plan) else []
     more = [*beyond, *(["faults"] if of_lab(plan) else [])]
     named += [("service", name) for name in ("bmc", "registry", "http", "ntp", *more)]
     return [{"kind": kind, "name": name, "host": host} for kind, name in named]

@@ -130,6 +130,11 @@ FORMATS: dict[str, Format] = {
         r"(eth|bond)[0-9]{1,3}(\.[1-9][0-9]{0,3})?",
     ),
     "file": Format("a path from the root or from home, such as ~/.ssh/id_rsa.pub", r"~?/.*"),
+    "image": Format("`lab`, or the path of an image from the root or from home", r"lab|~?/.*"),
+    "unit": Format(
+        "the name of a unit of systemd, such as nginx.service",
+        r"[A-Za-z0-9_.@-]{1,200}\.(service|socket|timer|path|mount|target)",
+    ),
     "source": Format(
         "a git repository: a URL, USER@HOST:PATH, or a path from the root or from home",
         r"(https?|ssh|git|file)://[!-~]+|[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[!-~]+|~?/.*",

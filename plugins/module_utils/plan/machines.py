@@ -116,8 +116,8 @@ class _Network(TypedDict):
     """Name of its bridge."""
     bridge_mac: Mac
     """MAC of its bridge."""
-    purpose: Literal["machine", "extra", "segment"]
-    """Whether it is the machine network, another segment of it, or a network in addition to it."""
+    purpose: Literal["machine", "extra", "segment", "outside"]
+    """Whether it is the machine network, another segment of it, a network in addition to it, or one without nodes."""
     mtu: Size
     """MTU in bytes."""
     nat: bool

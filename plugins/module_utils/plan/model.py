@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, TypedDict
 
 from ..releases import RELEASES
+from .balancer import Balancer
 from .faults import PlanFault
 from .fields import (
     BootMode,
@@ -40,6 +41,7 @@ from .fields import (
 )  # fmt: skip
 from .machines import Network, Node
 from .options import DigestSource
+from .outside import Machine
 from .settings import SETTINGS
 from .tests import Test
 from .topologies import PAYLOADS, TOPOLOGIES
@@ -249,39 +251,6 @@ class ProxyService(TypedDict):
     """Its URL."""
 
 
-class Backend(TypedDict):
-    """A node behind the load balancer."""
-
-    name: Label
-    """Its name."""
-    ip: Ip
-    """Its address."""
-
-
-class Frontend(TypedDict):
-    """A port of the load balancer."""
-
-    name: Name
-    """What is served: `api`, `machine-config`, `ingress`, `ingress-http`."""
-    port: Port
-    """The port, here and on the nodes."""
-    health: Annotated[str, "http"] | None
-    """Path that a node which serves answers over HTTPS; null: it accepts a connection."""
-    backends: list[Backend]
-    """The nodes that may serve it; those that do are found by their health."""
-
-
-class Balancer(TypedDict):
-    """The load balancer (haproxy)."""
-
-    addresses: list[Ip]
-    """Where it listens."""
-    frontends: list[Frontend]
-    """Its ports."""
-    stats: File
-    """Socket on the hypervisor at which it reports its nodes."""
-
-
 class _Services(TypedDict):
     """Of the services, what each plan has."""
 
@@ -373,9 +342,7 @@ class Installer(_Installer, total=False):
     """Folder with more of them; null, or not given: there is none."""
 
 
-class Plan(TypedDict):
-    """A cluster: everything that follows from a profile and a name."""
-
+class _Plan(TypedDict):
     cluster: Cluster
     release: Release
     hypervisor: Hypervisor
@@ -397,3 +364,10 @@ class Plan(TypedDict):
     """When the lab is saved during the wait, as a snapshot of that name."""
     tests: list[Test]
     """What `validate` executes in addition to its own checks."""
+
+
+class Plan(_Plan, total=False):
+    """A cluster: everything that follows from a profile and a name."""
+
+    machines: list[Machine] | None
+    """Machines that are not part of the cluster; null, or not given: there are none."""

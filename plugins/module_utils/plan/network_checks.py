@@ -38,10 +38,12 @@ class _Named(NamedTuple):
 
 
 def _lan(profile: Profile) -> list[_Named]:
-    """Yield the subnets of bridges: machine network, extra networks and segments."""
+    """Yield the subnets of bridges: machine network, extra networks, outside networks and segments."""
     found = [_Named(("network", f), f, profile["network"][f]) for f in FAMILIES[profile["stack"]]]
     for index, extra in enumerate(profile["extra_networks"]):
         found += [_Named(("extra_networks", index, f), f, extra[f]) for f in _VERSIONS if extra.get(f)]
+    for index, outside in enumerate(profile["outside_networks"]):
+        found += [_Named(("outside_networks", index, f), f, outside[f]) for f in _VERSIONS if outside.get(f)]
     for name, segment in profile["segments"].items():
         found += [_Named(("segments", name, f), f, segment[f]) for f in FAMILIES[profile["stack"]] if segment.get(f)]
     return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
@@ -81,6 +83,9 @@ def check_networks(profile: Profile, cluster: str) -> Iterator[Finding]:
         names.append((("extra_networks", index, "name"), extra.get("bridge") or extra["name"]))
         if not extra.get("ipv4") and not extra.get("ipv6"):
             yield ("extra_networks", index), None, "needs `ipv4`, `ipv6` or both, such as `ipv4: 192.168.221.0/24`"
+    names += [
+        (("outside_networks", index, "name"), one["name"]) for index, one in enumerate(profile["outside_networks"])
+    ]
     names += [(("segments", name), segment.get("bridge") or name) for name, segment in profile["segments"].items()]
     yield from duplicates(iter(names))
     for family in FAMILIES[profile["stack"]]:

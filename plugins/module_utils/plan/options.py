@@ -38,6 +38,7 @@ from .fields import (
     VlanId,
 )
 from .machine_options import NodeOptions, RoleOptions
+from .outside import OutsideMachineOptions, OutsideNetworkOptions
 from .settings import SETTINGS
 from .tests import TestOptions
 from .topologies import PAYLOADS, TOPOLOGIES
@@ -111,6 +112,8 @@ class Offsets(TypedDict, total=False):
     """First node, with `addressing: dhcp`."""
     static_nodes: Offset
     """First node, with `addressing: static`."""
+    machines: Offset
+    """First machine outside of the cluster (`machines`)."""
 
 
 class _RequiredDestination(TypedDict):
@@ -373,6 +376,10 @@ class Profile(TypedDict, total=False):
     `nodes` has is laid over it."""
     nodes: dict[Label, NodeOptions]
     """What single nodes have other than their role, by host name (master-0, or as `name_format` has it)."""
+    machines: list[OutsideMachineOptions]
+    """Machines that are not part of the cluster; see machines.md."""
+    outside_networks: list[OutsideNetworkOptions]
+    """Networks that no node is in, for `machines`."""
     vips: VipsOptions
     services: ServicesOptions
     boot: BootOptions

@@ -64,6 +64,7 @@ DEFAULTS: dict[str, Any] = {
             "dhcp_end": 60,
             "dhcp_nodes": 20,
             "static_nodes": 80,
+            "machines": 70,
         },
     },
     "bonds": {},
@@ -74,6 +75,8 @@ DEFAULTS: dict[str, Any] = {
     "worker": {"count": 0},
     "machines_from": None,
     "nodes": {},
+    "machines": [],
+    "outside_networks": [],
     "vips": {"api": None, "ingress": None},
     "services": {
         "registry": {"port": 5000, "username": "ocp-user", "password": None},

@@ -16,7 +16,7 @@ from ..documents import PROFILE, DocumentError, Positions, read_file, read_yaml
 from ..releases import LATEST, RELEASES
 from ..releases.distributions import DISTRIBUTIONS
 from ..vocabulary import LAB_VERSION
-from . import inventory, overrides, presets
+from . import inventory, outside, overrides, presets
 from .faults import FAILS
 from .options import Profile
 from .problems import Mismatch, Path, Problem, ProfileError
@@ -82,6 +82,7 @@ def validated(source: Source, cluster: str, *, here: bool = False, files: bool =
     `ProfileError` with all problems, in the order of the file.
     """
     from . import files as named
+    from . import outside_checks
     from .capacity import check_here
     from .checks import check
 
@@ -93,7 +94,7 @@ def validated(source: Source, cluster: str, *, here: bool = False, files: bool =
     found += [(one.path, one.value, one.remedy) for one in wrong]
     raw, withheld, gone = _without(raw, [one for one in wrong if one.meant not in renamed], source.twice)
     profile = complete(raw)
-    checked = check(profile, cluster, withheld, [named.check] if files else [])
+    checked = check(profile, cluster, withheld, [named.check, outside_checks.check_files] if files else [])
     if (found or checked) and here:
         checked += [finding for finding in check(profile, cluster, withheld, [check_here]) if finding not in checked]
     found += [(_as_listed(path, gone), value, remedy) for path, value, remedy in checked]
@@ -220,6 +221,7 @@ def complete(raw: Mapping[str, Any]) -> Profile:
     if payload == "lab":
         profile = merge(profile, {"settings": lab_settings(_replaced(raw)), "release": {"version": LAB_VERSION}})
     profile = merge(profile, raw)
+    outside.laid(profile)
     if profile["machines_from"]:
         profile["nodes"] = merge(inventory.nodes(cast(Profile, profile)), profile["nodes"])
     profile["settings"] = {name: str(value) for name, value in profile["settings"].items()}

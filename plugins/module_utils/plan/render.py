@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._deps import optional
 from .machines import Link, Nic, Node, interfaces, virtual
 from .model import Plan
+from .outside import Machine, machines
 
 if TYPE_CHECKING:
     from rich import box
@@ -57,6 +58,7 @@ def _about(plan: Plan, width: int) -> Any:
         ("rendezvous", f"{plan['rendezvous']['node']} {plan['rendezvous']['ip']}"),
         *_labelled("API", plan["vips"]["api"]),
         *_labelled("ingress", plan["vips"]["ingress"]),
+        *_labelled("machines", [_machine(plan, one) for one in machines(plan)]),
         ("services", services["host"]),
         (
             "",
@@ -74,6 +76,14 @@ def _about(plan: Plan, width: int) -> Any:
     made = _table(("", ""), rows)
     made.show_header = False
     return made
+
+
+def _machine(plan: Plan, one: Machine) -> str:
+    """Return a machine outside of the cluster in a line."""
+    balancer = plan["services"].get("balancer")
+    role = "load balancer, " if balancer and balancer.get("machine") == one["name"] else ""
+    addresses = ", ".join(address["ip"] for nic in one["nics"] for address in nic["addresses"])
+    return f"{one['name']} {addresses} ({role}{one['vcpus']} vCPU, {one['memory_mib']} MiB, image {one['image'] or 'none'})"
 
 
 def _labelled(label: str, values: Iterable[str]) -> list[Row]:

@@ -9,6 +9,7 @@ from ..documents import Positions
 from . import names, screens, tests
 from .machines import interfaces
 from .model import Plan
+from .outside import machines
 from .problems import Finding, Path, Problem
 from .shapes import MISSING, mismatches
 
@@ -80,6 +81,7 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
         ("services", "registry", "storage"): services["registry"]["storage"],
         ("services", "http", "root"): services["http"]["root"],
         **{("nodes", index, "console"): node["console"] for index, node in enumerate(plan["nodes"])},
+        **{("machines", index, "console"): one["console"] for index, one in enumerate(machines(plan))},
     }
     for path, value in paths.items():
         if not value.startswith(hypervisor["state_dir"] + "/"):
@@ -132,7 +134,24 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
         yield ("rendezvous", "node"), first, f"must be one of {', '.join(hosts)}"
     elif ip not in hosts[first]:
         yield ("rendezvous", "ip"), ip, f"must be an address of {first}: {', '.join(hosts[first])}"
-    yield from tests.findings(plan["tests"], list(hosts))
+    for index, one in enumerate(machines(plan)):
+        if one["name"] in seen:
+            yield (
+                ("machines", index, "name"),
+                one["name"],
+                "is already the name of another machine; each must be unique",
+            )
+        seen.add(one["name"])
+        if not one["nics"] or not one["nics"][0]["addresses"]:
+            yield ("machines", index, "nics"), None, "must begin with a NIC that has an address"
+        for position, nic in enumerate(one["nics"]):
+            if nic["network"] not in networks:
+                yield (
+                    ("machines", index, "nics", position, "network"),
+                    nic["network"],
+                    f"must be one of {', '.join(networks)}",
+                )
+    yield from tests.findings(plan["tests"], [*hosts, *(one["name"] for one in machines(plan))])
     yield from _endpoints(plan)
 
 

@@ -44,7 +44,7 @@ class _RequiredTest(TypedDict):
     name: Label
     """Its name, which no other test has."""
     on: Name
-    """Where it is: the name of a node, `lab` (the cluster's network), `host` (this host), or `api` (the OpenShift API)."""
+    """Where it is: the name of a node or of one of `machines`, `lab` (the cluster's network), `host` (this host), or `api` (the OpenShift API)."""
 
 
 class TestOptions(_RequiredTest, total=False):
@@ -113,7 +113,7 @@ def complete(test: TestOptions) -> Test:
 def findings(tests: Sequence[Mapping[str, Any]], nodes: Collection[str]) -> Iterator[Finding]:
     """Yield what is wrong with tests beyond their types: names, places, actions, and what is expected.
 
-    tests: of a profile or of a plan; nodes: the names of the nodes.
+    tests: of a profile or of a plan; nodes: the names of the nodes, and of the machines outside of the cluster.
     """
     yield from duplicates((("tests", index, "name"), test["name"]) for index, test in enumerate(tests))
     for index, test in enumerate(tests):

@@ -20,6 +20,7 @@ from ..cluster.watcher import operator_report
 from ..documents import load_json
 from ..plan.faults import EXTRA
 from ..plan.machines import interfaces, virtual
+from ..plan.outside import machines
 from ..vocabulary import Port, Stage, Status
 from .evidence import RESTARTS, Facts
 
@@ -102,7 +103,7 @@ def _other_services(facts: Facts) -> Iterator[Cause]:
 def _domains(facts: Facts) -> Iterator[Cause]:
     if facts.domains is None:
         return
-    for node in virtual(facts.plan["nodes"]):
+    for node in [*virtual(facts.plan["nodes"]), *machines(facts.plan)]:
         state = facts.domains.get(node["domain"])
         if state is None:
             yield Cause(

@@ -22,7 +22,7 @@ from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
 from ..documents import load_json, read_file
 from ..errors import AssistedError, ClusterError
-from ..plan import phases, short
+from ..plan import outside, phases, short
 from ..plan.machines import Node, interfaces
 from ..plan.model import Plan
 from ..redact import redact_stream
@@ -102,6 +102,11 @@ class Gatherer:
         else:
             jobs += [("libvirt", self._libvirt), ("services", self._services), ("consoles", self._consoles)]
             jobs += [(f"host {n['name']}", partial(self._host, n)) for n in self.plan["nodes"]]
+            jobs += [
+                (f"machine {one['name']}", partial(self._logs, one["name"], outside.address_of(one)))
+                for one in outside.machines(self.plan)
+                if one["image"] == outside.LAB
+            ]
             for node in self.plan["nodes"]:
                 if node.get("bare_metal"):
                     self.out.missing[f"console {node['name']}"] = (

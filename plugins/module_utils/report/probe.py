@@ -10,6 +10,7 @@ from pathlib import Path
 from ..plan import phases
 from ..plan.machines import virtual
 from ..plan.model import Plan
+from ..plan.outside import machines
 from ..sandbox import services
 from ..state.recording import Tape, no_tape
 from ..watch import Seen
@@ -59,7 +60,7 @@ def domain_states(plan: Plan) -> dict[str, str] | None:
     if plan["boot"]["mode"] == "manual":
         return None
     states = {}
-    for node in virtual(plan["nodes"]):
+    for node in [*virtual(plan["nodes"]), *machines(plan)]:
         try:
             states[node["domain"]] = run("virsh", "-c", "qemu:///system", "domstate", node["domain"]).strip()
         except subprocess.CalledProcessError as error:

@@ -18,14 +18,14 @@ from ..boot import bmc
 from ..documents import load_json, read_file
 from ..errors import LabError
 from ..installer.state import StateError, load_wait_for
-from ..plan import secrets
+from ..plan import outside, secrets
 from ..plan.access import Access
 from ..plan.machines import Node
 from ..plan.model import Plan
 from ..redact import redact
 from ..watch import Seen
 from .causes import UNKNOWN
-from .probe import Probe
+from .probe import Probe, domain_states
 
 RECORD = "logs/cluster.json"
 """The cluster as the service returned it last to a wait, in the run directory."""
@@ -76,9 +76,9 @@ class HostStatus(TypedDict):
     name: str
     """Host name."""
     role: str
-    """Its role: of the plan, or as the service assigned it."""
+    """Its role: of the plan, or as the service assigned it; `outside` for a machine that is not part of the cluster."""
     power: str | None
-    """Power state as its BMC reports it (`on`, `off`); null if that cannot be asked."""
+    """Power state as its BMC, or libvirt for one without, reports it (`on`, `off`); null if that cannot be asked."""
     medium: str | None
     """URL of the inserted boot medium; null without one, or if the BMC cannot be asked."""
     problem: str | None
@@ -131,7 +131,7 @@ def collect(plan: Plan, run_dir: Path, *, inside: bool) -> Status:
     inside: whether this process is in the cluster's network, and may ask BMCs, service and libvirt. Raises `ValueError` for a
     state file that is damaged.
     """
-    machines: Mapping[str, _Machine] = {}
+    machines: dict[str, _Machine] = {}
     live = None
     if inside:
         with ThreadPoolExecutor(max_workers=len(plan["nodes"]) + 1) as pool:
@@ -139,6 +139,7 @@ def collect(plan: Plan, run_dir: Path, *, inside: bool) -> Status:
             nodes = secrets.into(plan, secrets.of(plan, run_dir))["nodes"]
             ca = str(run_dir / "tls/ca.crt")
             machines = dict(pool.map(lambda node: (node["name"], _machine(node, ca)), nodes))
+            machines |= _outside(plan)
             live = asked.result()
     stages = _stages(run_dir)
     # The service ends before the installation does: its last answer would contradict a wait that has succeeded.
@@ -209,6 +210,19 @@ def _machine(node: Node, ca: str) -> _Machine:
         return {"power": None, "medium": None, "problem": str(error)}
 
 
+def _outside(plan: Plan) -> dict[str, _Machine]:
+    """Return the power of the machines outside of the cluster, which have no BMC, by their names."""
+    if not outside.machines(plan):
+        return {}
+    found = domain_states(plan) or {}
+    states = {machine["name"]: found.get(machine["domain"]) for machine in outside.machines(plan)}
+    return {
+        name: {"power": "on" if state == "running" else "off", "medium": None, "problem": None}
+        for name, state in states.items()
+        if state
+    }
+
+
 def _ask(run_dir: Path) -> dict[str, Any] | None:
     try:
         known = load_wait_for(run_dir)
@@ -268,6 +282,8 @@ def _hosts(plan: Plan, machines: Mapping[str, _Machine], cluster: dict[str, Any]
         # A host may have its fully qualified name.
         name = next((name for name in registered if name.split(".")[0] == node["name"]), node["name"])
         yield _host(node["name"], node["role"], machines.get(node["name"], _UNKNOWN), registered.pop(name, None))
+    for machine in outside.machines(plan):
+        yield _host(machine["name"], "outside", machines.get(machine["name"], _UNKNOWN), None)
     for name, host in sorted(registered.items()):
         yield _host(name, str(host.get("role") or ""), _UNKNOWN, host)
 

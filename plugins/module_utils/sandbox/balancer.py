@@ -7,14 +7,16 @@ from pathlib import Path
 
 from ..addresses import in_url
 from ..errors import LabError
-from ..plan.model import Balancer, Plan
+from ..plan.balancer import Balancer
+from ..plan.balancers import STATS_PORT
+from ..plan.model import Plan
 from . import processes
 from .lifecycle import Service
 
 _PROGRAM = "balancer"
 _DEFAULTS = """\
 global
-  stats socket {stats} mode 600 level user
+  stats socket {stats} level user
   log stdout format raw local0 info
   maxconn 2000
 defaults
@@ -36,7 +38,10 @@ def config(balancer: Balancer) -> str:
     The connections of a node that is down are closed: the bootstrap host reboots without a word, and its clients would wait
     for `timeout client`.
     """
-    lines = [_DEFAULTS.format(stats=balancer["stats"])]
+    stats = f"{balancer['stats']} mode 600"
+    if balancer.get("machine"):
+        stats = f"{in_url(balancer['addresses'][0])}:{STATS_PORT}"
+    lines = [_DEFAULTS.format(stats=stats)]
     for front in balancer["frontends"]:
         lines.append(f"listen {front['name']}\n")
         lines += [f"  bind {in_url(address)}:{front['port']}\n" for address in balancer["addresses"]]
@@ -54,8 +59,10 @@ def render(plan: Plan, base: Path, haproxy: str) -> Service:
     Raises `LabError` for a plan without a load balancer.
     """
     balancer = plan["services"].get("balancer")
-    if not balancer:
-        raise LabError("this plan has no load balancer: its nodes have the addresses of API and ingress")
+    if not balancer or balancer.get("machine"):
+        raise LabError(
+            "the sandbox of this plan has no load balancer: nodes or a machine have the addresses of API and ingress"
+        )
     path, first = base / "haproxy.cfg", balancer["frontends"][0]
 
     def healthy() -> None:

@@ -35,7 +35,7 @@ def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: b
             owner,
             private=private,
             forwarders=forwarders,
-            boot_file=boot_file if entry["purpose"] != "extra" else None,
+            boot_file=boot_file if entry["purpose"] in ("machine", "segment") else None,
             log=log,
         )
         for entry in plan["networks"]

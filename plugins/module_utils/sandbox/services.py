@@ -22,6 +22,7 @@ from .._deps import optional
 from ..addresses import in_url, version
 from ..boot import sessions, simulator
 from ..errors import LabError
+from ..plan.balancers import of_sandbox
 from ..plan.machines import virtual
 from ..plan.model import BmcService, Plan, Registry
 from . import balancer, httpd, processes, uplink
@@ -48,7 +49,7 @@ NTP_STRATUM = 8
 def names_of(plan: Plan) -> tuple[str, ...]:
     """Return the names of the services of a lab with this plan."""
     more = (PROXY,) if plan["services"].get("proxy") else ()
-    return (*NAMES, *more, BALANCER) if plan["services"].get("balancer") else (*NAMES, *more)
+    return (*NAMES, *more, BALANCER) if of_sandbox(plan) else (*NAMES, *more)
 
 
 def render(
@@ -90,8 +91,9 @@ def errors(plan: Plan) -> dict[str, str]:
         ports[PROXY] = proxy["port"]
     if balanced := wanted.get("balancer"):
         ports[BALANCER] = balanced["frontends"][0]["port"]
-    address, found = wanted["address"], {}
+    found: dict[str, str] = {}
     for name in ports:
+        address = balanced["addresses"][0] if balanced and name == BALANCER else wanted["address"]
         used = {"registry": plan["release"]["payload"] == "lab", "ntp": address in plan["installer"]["ntp_sources"]}
         if used.get(name, True):
             found[name] = ""

@@ -17,7 +17,7 @@ from .. import files
 from ..errors import LabError
 from ..libvirt.connection import connect
 from ..libvirt.domain import TCG_CPU
-from ..plan import names, rundir
+from ..plan import names, outside, rundir
 from ..plan.injected import of_lab
 from ..plan.model import Plan
 from ..sandbox import kvm, namespaces, uplink
@@ -101,6 +101,10 @@ def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     lab.check()
     if existing := [node["name"] for node in lab.plan["nodes"] if node.get("bare_metal")]:
         raise SnapshotError(f"a lab with existing machines ({', '.join(existing)}) cannot be saved: only VMs are")
+    if others := [machine["name"] for machine in outside.machines(lab.plan)]:
+        raise SnapshotError(
+            f"a lab with machines outside of the cluster ({', '.join(others)}) cannot be saved: only nodes are"
+        )
     target = manifest.place(lab.state_dir, name)
     if target.exists():
         raise SnapshotError(f"snapshot {name} exists: delete it first, or choose another name")

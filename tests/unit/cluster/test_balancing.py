@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import shutil
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -113,3 +115,33 @@ def test_a_wrong_configuration_is_refused_by_haproxy_before_the_start(
     monkeypatch.setattr(balancer, "_DEFAULTS", balancer._DEFAULTS + "  bogus yes\n")
     with pytest.raises(LabError, match=r"(?s)balancer: exited: .*unknown keyword 'bogus'"):
         started(tmp_path, port, ["master-0"], monkeypatch)
+
+
+@needs_haproxy
+@pytest.mark.parametrize("serving", [["master-0", "master-1"], ["master-0"]])
+def test_a_machine_reports_at_a_port(
+    serving: list[str], tmp_path: Path, port: int, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load balancer that is a machine outside of the cluster is asked over the network."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        stats = free.getsockname()[1]
+    monkeypatch.setattr(Port, "HTTP", port)
+    monkeypatch.setattr(balancing, "STATS_PORT", stats)
+    monkeypatch.setattr(balancer, "STATS_PORT", stats)
+    serve(*serving)
+    behind = [{"name": name, "ip": NODES[name]} for name in ("master-0", "master-1")]
+    front = {"name": "ingress-http", "port": port, "health": None, "backends": behind}
+    made: Any = {"addresses": ["127.0.0.1"], "stats": "/unused", "frontends": [front], "machine": "lb"}
+    (tmp_path / "haproxy.cfg").write_text(balancer.config(made))
+    command = [HAPROXY, "-db", "-f", str(tmp_path / "haproxy.cfg")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        try:
+            for __ in range(200):
+                with contextlib.suppress(OSError):
+                    if [one.node for one in balancing.servers(("127.0.0.1", stats)) if one.state == "UP"] == serving:
+                        break
+                threading.Event().wait(0.2)
+            (found,) = balancing.findings(made)
+        finally:
+            running.terminate()
+    assert found.ok == (len(serving) == 2), found

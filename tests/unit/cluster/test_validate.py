@@ -153,6 +153,18 @@ def test_another_platform_than_planned(platform: dict[str, Any], found: str, pla
     assert failed(plan, kube) == {"platform": f"{found}; planned: BareMetal, {vips}"}
 
 
+@pytest.mark.parametrize("kind", ["UserManaged", "OpenShiftManagedDefault"])
+def test_a_load_balancer_outside_of_the_cluster(kind: str, plan: dict[str, Any]) -> None:
+    vips = [*plan["vips"]["api"], *plan["vips"]["ingress"]]
+    plan["services"]["balancer"] = {"addresses": vips, "frontends": [], "stats": "/s", "machine": "lb"}
+    kube = Kube(plan)
+    kube.platform["baremetal"]["loadBalancer"] = {"type": kind}
+    wrong = {} if kind == "UserManaged" else {
+        "platform": f"BareMetal, {', '.join(vips)}, load balancer {kind}; planned: BareMetal, {', '.join(vips)}, load balancer UserManaged"
+    }  # fmt: skip
+    assert failed(plan, kube) == wrong
+
+
 def test_an_external_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_names", lambda plan: ())
     monkeypatch.setattr(module, "_vips", lambda plan: ())

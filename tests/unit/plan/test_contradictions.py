@@ -106,7 +106,7 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
         (NONE + "services: {http: {port: 443}}\n", "services.http.port is 443: is one of the load balancer's: choose another one"),
         (NONE + "services: {registry: {port: 22623}}\n", "services.registry.port is 22623: is one of the load balancer's"),
         (NONE + "hypervisor: {kind: local}\n",
-         "platform is 'none': requires `hypervisor: {kind: sandbox}`, which has a load balancer, or `vips` of one of your own"),
+         "platform is 'none': requires `hypervisor: {kind: sandbox}`, which has a load balancer, one of `machines`, or `vips` of one of your own"),
         (NONE + BALANCER,
          'installer.install_config.platform: must only specify a single type of platform; cannot use both "none" and "baremetal"'),
         ("platform: none\n" + BALANCER, 'must only specify a single type of platform; cannot use both "none" and "baremetal"'),

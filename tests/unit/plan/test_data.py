@@ -240,6 +240,8 @@ def test_no_format_takes_two_lines() -> None:
         "wwn": "0x5000c50015ea71ac",
         "hctl": "0:0:0:1",
         "name_format": "a-%d",
+        "image": "lab",
+        "unit": "a.service",
     }
     assert [name for name, rule in FORMATS.items() if rule.lines] == [
         "script",

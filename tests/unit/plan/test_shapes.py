@@ -134,7 +134,7 @@ def test_options_of_a_part() -> None:
     found = arguments.arguments(Network)
     assert found["mtu"] == {"type": "int", "required": True}
     assert found["domain"] == {"type": "str"}
-    assert found["purpose"] == {"type": "str", "required": True, "choices": ["machine", "extra", "segment"]}
+    assert found["purpose"] == {"type": "str", "required": True, "choices": ["machine", "extra", "segment", "outside"]}
     assert found["subnets"]["elements"] == "dict" and found["subnets"]["options"]["family"]["choices"] == [
         "ipv4",
         "ipv6",

@@ -1,0 +1,176 @@
+"""Machines outside of the cluster: the image of those that run the lab's operating system, their disks, domains and power."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ..boot import sequence
+from ..boot.domain import Machine as Domain
+from ..coreos.edit import change
+from ..coreos.iso import LiveIso
+from ..errors import LabError
+from ..ignition.resources import VERSION, data_file
+from ..libvirt import domain, storage
+from ..libvirt.connection import lookup
+from ..nmstate import generate
+from ..plan.files import ssh_keys
+from ..plan.machines import Node
+from ..plan.model import Plan
+from ..plan.outside import LAB, Machine, machines
+from ..plan.outside_checks import disk_image
+from ..state.owner import Owner
+from . import balancer
+
+if TYPE_CHECKING:
+    import libvirt
+
+DIRECTORY = "machines"
+"""In the run directory: the images of the machines that run the lab's operating system."""
+_CONNECTIONS = "/etc/NetworkManager/system-connections"
+_ANCHOR = "/etc/pki/ca-trust/source/anchors/agentlab.crt"
+
+
+def image_of(run_dir: Path, machine: Machine) -> Path:
+    """Return the image that a machine with the lab's operating system boots from."""
+    return run_dir / DIRECTORY / f"{machine['name']}.iso"
+
+
+def ignition(plan: Plan, machine: Machine, keys: Sequence[str], authority: str) -> dict[str, Any]:
+    """Return the Ignition config of a machine with the lab's operating system.
+
+    keys: public keys that log in as user core; authority: PEM text of the lab's certificate authority, which it trusts, or empty.
+    """
+    files = {"/etc/hostname": (f"{machine['name']}\n", 0o644)}
+    files |= {f"{_CONNECTIONS}/{name}": (text, 0o600) for name, text in generate(machine["network_config"] or {})}
+    if authority:
+        files[_ANCHOR] = (authority, 0o644)
+    units: list[dict[str, Any]] = []
+    made = plan["services"].get("balancer")
+    if made and made.get("machine") == machine["name"]:
+        files["/etc/haproxy/haproxy.cfg"] = (balancer.config(made), 0o644)
+        units.append({"name": "haproxy.service", "enabled": True})
+    files |= {path: (text, 0o644) for path, text in machine["files"].items()}
+    units += [{"name": name, "enabled": True, "contents": text} for name, text in machine["units"].items()]
+    return {
+        "ignition": {"version": VERSION},
+        "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": [*keys]}]},
+        "storage": {"files": [data_file(path, text.encode(), mode) for path, (text, mode) in files.items()]},
+        "systemd": {"units": units},
+    }
+
+
+def write_images(plan: Plan, run_dir: Path, base: Path | None, *, check: bool = False) -> list[dict[str, str]]:
+    """Write the images of the machines that run the lab's operating system; return what changed (`name`, `before`, `after`).
+
+    base: the live ISO of the lab payload; None in check mode: it is to be built. Raises `LabError` without the keys of the run,
+    and `CoreosError` for another image.
+    """
+    mine = [machine for machine in machines(plan) if machine["image"] == LAB]
+    if not mine:
+        return []
+    public, authority = run_dir / "ssh/id_ecdsa.pub", run_dir / "tls/ca.crt"
+    if base is None or (check and not public.exists()):
+        return [{"name": one["name"], "before": "", "after": f"image of {one['name']}\n"} for one in mine]
+    if not public.exists():
+        raise LabError(
+            f"{public}: the run has no SSH key yet; run: agentlab configure --cluster {plan['cluster']['name']}"
+        )
+    given = plan["installer"]["ssh_key_file"]
+    keys = [public.read_text().strip(), *(ssh_keys(given).splitlines() if given else [])]
+    trusted = authority.read_text() if authority.exists() else ""
+    changes = []
+    for machine in mine:
+        config = json.dumps(ignition(plan, machine, keys, trusted), separators=(",", ":")).encode()
+
+        def edit(iso: LiveIso, config: bytes = config) -> None:
+            iso.ignition = config
+
+        path = image_of(run_dir, machine)
+        if not check:
+            path.parent.mkdir(exist_ok=True)
+        result = change({"path": str(base), "dest": str(path), "mode": "0600"}, edit, check=check)
+        if result["changed"]:
+            changes.append({"name": machine["name"], **result["diff"]})
+    return changes
+
+
+def apply(
+    connection: libvirt.virConnect,
+    plan: Plan,
+    owner: Owner,
+    run_dir: Path | None,
+    domain_type: str,
+    *,
+    check: bool = False,
+) -> list[dict[str, Any]]:
+    """Create the machines and switch them on; return what changed (`name`, `before`, `after`).
+
+    run_dir: with the images of those that run the lab's operating system; None: these are left for later. A machine that runs is left
+    alone, unless its image was written again. Raises `LabError` for a missing image, and what libvirt's objects of others raise.
+    """
+    mine = [machine for machine in machines(plan) if run_dir is not None or machine["image"] != LAB]
+    hypervisor = plan["hypervisor"]
+    for machine in mine:
+        if run_dir and machine["image"] == LAB and not check and not image_of(run_dir, machine).exists():
+            name = plan["cluster"]["name"]
+            raise LabError(f"{image_of(run_dir, machine)}: no such image: agentlab image --cluster {name}")
+    changes = _create(connection, mine, plan, owner, domain_type, check=check)
+    present = [one for one in mine if lookup(connection, "lookupByName", one["domain"]) is not None]
+    if not present:
+        return changes
+
+    def image(node: Node) -> sequence.Image:
+        one = cast(Machine, node)
+        if one["image"] != LAB or run_dir is None:
+            return sequence.Image("its disk", "disk")
+        path = image_of(run_dir, one)
+        return sequence.Image(str(path), sequence.identity([path]) if path.exists() else "")
+
+    def machine_of(node: Node) -> Domain:
+        return Domain(connection, node["domain"], "cdrom" if cast(Machine, node)["image"] == LAB else "network")
+
+    done = sequence.boot(
+        cast("list[Node]", present), machine_of, image, Path(hypervisor["state_dir"]), lambda node: None, check=check
+    )
+    return changes + done
+
+
+def _create(
+    connection: libvirt.virConnect,
+    mine: Sequence[Machine],
+    plan: Plan,
+    owner: Owner,
+    domain_type: str,
+    *,
+    check: bool,
+) -> list[dict[str, Any]]:
+    hypervisor = plan["hypervisor"]
+    pool, __ = storage.pool(connection, hypervisor["pool"], hypervisor["pool_dir"], owner.mark, check=check)
+    changes: list[dict[str, Any]] = []
+    for machine in mine:
+        for disk in storage.missing(pool, machine["disks"]):
+            below = machine["image"] if machine["image"] != LAB else None
+            text = f"disk of {disk['size_gib']} GiB" + (f" over {below}" if below else "")
+            changes.append({"name": disk["name"], "before": "", "after": f"{text}\n"})
+            if not check:
+                storage.create(pool, disk, _backing(below) if below else None)
+    wanted = [
+        domain.render(
+            machine,
+            owner,
+            pool=hypervisor["pool"],
+            domain_type=domain_type,
+            console=Path(machine["console"]),
+            medium="cdrom" if machine["image"] == LAB else "network",
+        )
+        for machine in mine
+    ]
+    return changes + domain.apply(connection, wanted, check=check)
+
+
+def _backing(name: str) -> storage.Backing:
+    path = Path(name).expanduser().absolute()
+    return storage.Backing(str(path), disk_image(str(path))[0])
