@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
-from . import dialog, faults, names, tests
+from . import dialog, faults, hypervisors, names, tests
 from .balancers import balancer, balances
 from .disks import disks
 from .fields import Platform, Role
@@ -108,6 +108,9 @@ def build(profile: Profile, cluster: str) -> Plan:
         "snapshots": list(profile["snapshots"]),
         "tests": [tests.complete(test) for test in profile["tests"]],
     }
+    if profile["hypervisors"]:
+        plan["hypervisors"] = more = hypervisors.further(profile, cluster, networks, nodes, vips)
+        hypervisors.assign(profile, nodes, more)
     if platform == "external":
         plan["cluster"]["external"] = _external(profile)
     if maker := MAKERS.get(platform):

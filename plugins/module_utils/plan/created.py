@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from ..state import Item
+from . import hypervisors
 from .injected import of_lab
-from .machines import virtual
+from .machines import carried
 from .model import Plan
 
 
 def items(plan: Plan, host: str) -> list[Item]:
     """Return everything that `prepare` creates for `plan` on inventory host `host`, in the order of creation.
 
-    Kinds are `sandbox`, `uplink`, `state_dir`, `network`, `pool`, `domain` and `service`. `destroy` removes what is
+    Kinds are `sandbox`, `uplink`, `state_dir`, `network`, `pool`, `domain`, `tunnel` and `service`. `destroy` removes what is
     recorded, in the opposite order.
     """
     hypervisor = plan["hypervisor"]
@@ -23,7 +24,12 @@ def items(plan: Plan, host: str) -> list[Item]:
     named.append(("state_dir", hypervisor["state_dir"]))
     named += [("network", network["name"]) for network in plan["networks"]]
     named.append(("pool", hypervisor["pool"]))
-    named += [("domain", node["domain"]) for node in virtual(plan["nodes"])]
+    named += [("domain", node["domain"]) for node in carried(plan["nodes"])]
+    if hypervisor["kind"] != "sandbox":  # those of a sandbox end with it
+        named += [("tunnel", end.link) for end in hypervisors.ends(plan)]
+    if hypervisor.get("further"):
+        named.append(("service", hypervisors.SERVICE))
+        return [{"kind": kind, "name": name, "host": host} for kind, name in named]
     beyond = [name for name in ("proxy", "balancer") if plan["services"].get(name)]
     more = [*beyond, *(["faults"] if of_lab(plan) else [])]
     named += [("service", name) for name in ("bmc", "registry", "http", "ntp", *more)]
