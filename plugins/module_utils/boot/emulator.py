@@ -245,6 +245,7 @@ def main(config: str) -> None:
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     if machines := settings.get("SUSHY_EMULATOR_PEERS"):
         peers = importlib.import_module("peers").Peers(machines, settings["SUSHY_EMULATOR_PEERS_CA"])
+        emulator.app.wsgi_app = peers.keeping(emulator.app.wsgi_app)
         emulator.app.before_request(peers.forward)
         emulator.app.after_request(peers.enumerate)
     emulator.app.before_request(refuse_strangers)

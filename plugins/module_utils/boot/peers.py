@@ -9,14 +9,18 @@ import http.client
 import json
 import ssl
 import urllib.parse
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 COLLECTIONS = ("/redfish/v1/Systems", "/redfish/v1/Managers")
 """Paths of the collections in which the other hypervisors' machines are listed, too."""
+_CREDENTIALS = "agentlab.credentials"
 SECONDS = 900
 """Limit of an answer: to insert a medium takes as long as its download."""
-_ASKED = ("Authorization", "Content-Type", "Accept", "If-Match", "If-None-Match")
+_ASKED = ("Content-Type", "Accept", "If-Match", "If-None-Match")
 _ANSWERED = ("Content-Type", "Allow", "ETag", "OData-Version", "Retry-After")
 
 
@@ -25,6 +29,15 @@ class Peers:
 
     def __init__(self, machines: Mapping[str, Sequence[str]], ca: str) -> None:
         self._machines, self._context = machines, ssl.create_default_context(cafile=ca)
+
+    @staticmethod
+    def keeping(application: WSGIApplication) -> WSGIApplication:
+        """Return the application with its check of passwords, which removes from the request what it checks, for `forward` to find."""
+
+        def kept(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            return application({**environ, _CREDENTIALS: environ.get("HTTP_AUTHORIZATION", "")}, start_response)
+
+        return kept
 
     def forward(self) -> Any:
         """Answer a request about a machine of another hypervisor with what its BMC answers; None for other requests.
@@ -38,7 +51,8 @@ class Peers:
             return None
         hypervisor, at = found[0], urllib.parse.urlsplit(found[1])
         connection = http.client.HTTPSConnection(str(at.hostname), at.port, timeout=SECONDS, context=self._context)
-        headers = {name: value for name in _ASKED if (value := flask.request.headers.get(name))}
+        headers = {"Authorization": flask.request.environ[_CREDENTIALS]}
+        headers |= {name: value for name in _ASKED if (value := flask.request.headers.get(name))}
         try:
             connection.request(
                 flask.request.method, flask.request.full_path.rstrip("?"), flask.request.get_data(), headers
