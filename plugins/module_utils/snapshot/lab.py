@@ -101,6 +101,8 @@ def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     lab.check()
     if existing := [node["name"] for node in lab.plan["nodes"] if node.get("bare_metal")]:
         raise SnapshotError(f"a lab with existing machines ({', '.join(existing)}) cannot be saved: only VMs are")
+    if lab.plan.get("hypervisors"):
+        raise SnapshotError("a lab with several hypervisors cannot be saved: a snapshot is that of one sandbox")
     target = manifest.place(lab.state_dir, name)
     if target.exists():
         raise SnapshotError(f"snapshot {name} exists: delete it first, or choose another name")

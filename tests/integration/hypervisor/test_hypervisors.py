@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -109,7 +110,7 @@ def test_two_sandboxes_are_one_lab(lab: Any, traces: Any) -> None:
     # All BMCs are behind one address, with sessions and passwords of the first.
     status = json.loads(agentlab(one, "status", "-o", "json").stdout)
     assert {(host["power"], host["medium"], host["problem"]) for host in status["hosts"]} == {("off", None, None)}
-    assert one.play("prepare")[1].count("changed=0") == 2
+    assert {*re.findall(r"changed=(\d+)", one.play("prepare")[1])} == {"0"}
     # One that goes away is named, and prepare brings it back.
     os.kill(host_pid(one), signal.SIGKILL)
     done = agentlab(one, "power", "master-1")
