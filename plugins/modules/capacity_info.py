@@ -59,7 +59,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import virtual
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.hypervisors import on_this_host
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.names import STATE_DIR
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import Problem, ProfileError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
@@ -89,7 +89,7 @@ def main() -> None:
             plan = short.plan({"cluster": "capacity", "nodes": params["nodes"]})
             directory, payload = params["directory"], params["payload"]
         facts = capacity.measure(Path(directory))
-        found = [] if made else capacity.check(virtual(plan["nodes"]), payload, directory, facts)
+        found = [] if made else capacity.check(on_this_host(plan), payload, directory, facts)
         if params["plan"] and plan["hypervisor"]["kind"] == "sandbox":
             found += capacity.closed(Path(plan["hypervisor"]["state_dir"]))
         if found:

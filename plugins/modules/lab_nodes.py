@@ -61,7 +61,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults, given, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import virtual
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import carried
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, standalone
 
 
@@ -95,7 +95,7 @@ def main() -> None:
                 medium_first=any(faults.of_kind(plan, "boot_order", node["name"])),
                 clock_offset=sum(fault["offset"] for fault in faults.of_kind(plan, "clock", node["name"])),
             )
-            for node in virtual(plan["nodes"])
+            for node in carried(plan["nodes"])
         ]
         if not check:
             console.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def main() -> None:
                 if made
                 else []
             )
-            for disk in storage.missing(pool, [disk for node in virtual(plan["nodes"]) for disk in node["disks"]]):
+            for disk in storage.missing(pool, [disk for node in carried(plan["nodes"]) for disk in node["disks"]]):
                 changes.append({"name": disk["name"], "before": "", "after": f"disk of {disk['size_gib']} GiB\n"})
                 if not check:
                     storage.create(pool, disk)

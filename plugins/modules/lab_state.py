@@ -103,7 +103,9 @@ def main() -> None:
                 f"cluster {found.cluster} exists with a different plan, and {run_dir}/state.json, which lists its objects, "
                 f"is lost: remove it first, agentlab destroy PROFILE --cluster {found.cluster}"
             )
-        mark = found.mark if found else who.owner.mark or str(uuid.uuid4())
+        # Another hypervisor may have been recorded since the plan was read.
+        noted = (recorded["owner"] or {}).get("mark", "")
+        mark = found.mark if found else who.owner.mark or noted or str(uuid.uuid4())
         who = replace(who, owner=replace(who.owner, mark=mark))
         if not module.check_mode:
             if not listed:
@@ -111,7 +113,7 @@ def main() -> None:
                 for name in ("logs", "report"):
                     shutil.rmtree(run_dir / name, ignore_errors=True)
             state.record(run_dir, items, asdict(who.owner))
-        certified = certificates.ensure(
+        certified = not plan["hypervisor"].get("further") and certificates.ensure(
             run_dir / "tls", plan["cluster"]["name"], certificates.served_names(plan), check=module.check_mode
         )
         added = [f"{item['kind']} {item['name']}\n" for item in new] + (["certificates in tls/\n"] if certified else [])

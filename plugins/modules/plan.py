@@ -46,6 +46,10 @@ options:
       - Without O(profile), they are laid over C(profile.yaml) of the run directory.
     type: dict
     default: {}
+  hypervisor:
+    description: Name of the hypervisor in whose view the plan is returned, of several. By default the first one, which sees all.
+    type: str
+    default: hypervisor
   adopt:
     description: Take over the cluster of another owner.
     type: bool
@@ -95,7 +99,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import hypervisors, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.warnings import warnings
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
@@ -109,6 +113,7 @@ def main() -> None:
             "run_dir": {"type": "path", "required": True},
             "files": {"type": "bool", "default": False},
             "overrides": {"type": "dict", "default": {}},
+            "hypervisor": {"type": "str", "default": hypervisors.FIRST},
             "adopt": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
@@ -131,13 +136,14 @@ def main() -> None:
             module.warn(warning)
         if not module.check_mode:
             rundir.write(changes)
+        seen = hypervisors.view(made, module.params["hypervisor"])
         return {
             "changed": bool(changes),
             "diff": [change.diff() for change in changes],
-            "plan": made,
+            "plan": seen,
             "run_dir": str(run_dir),
             "hosts": rundir.hosts(made, run_dir),
-            "owner": owner.caller(made, run_dir, adopt=adopt).fact(),
+            "owner": owner.caller(seen, run_dir, adopt=adopt).fact(),
         }
 
     run(module, plan)

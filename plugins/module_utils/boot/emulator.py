@@ -1,11 +1,11 @@
 """sushy-emulator with what a lab needs: `python3 emulator.py CONFIG`, a program of its own.
 
-Differs from the command `sushy-emulator` in seven things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
+Differs from the command `sushy-emulator` in eight things. `SUSHY_EMULATOR_ALLOWED_INSTANCES` holds for virtual media too,
 which upstream omits. A request to set the boot device holds for the next start, or for each, and the domain's own order
 stays (upstream redefines the domain, and does not know "once"). Media go from the download into the pool by a
 rename, not by a second copy, and an ejected image leaves nothing behind. It answers to addresses and to its own name only.
 It answers again when libvirtd has been restarted. It has sessions. A medium gets the place in the boot order that the machine's disks leave
-free, where the order is on the devices.
+free, where the order is on the devices. Requests for machines of other hypervisors are passed on (`peers`).
 """
 
 from __future__ import annotations
@@ -240,10 +240,15 @@ def main(config: str) -> None:
     emulator.libvirtdriver.LibvirtDriver = type("Driver", (BootOrderStays, driver), {})
     emulator.app.configure(config_file=config)
     emulator.app.logger.setLevel(logging.INFO)  # which power state was asked for, such as ForceOff
-    emulator.app.before_request(refuse_strangers)
     settings = emulator.app.config
-    # It is next to this file, which is started without the paths of others.
+    # They are next to this file, which is started without the paths of others.
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    if machines := settings.get("SUSHY_EMULATOR_PEERS"):
+        peers = importlib.import_module("peers").Peers(machines, settings["SUSHY_EMULATOR_PEERS_CA"])
+        emulator.app.wsgi_app = peers.keeping(emulator.app.wsgi_app)
+        emulator.app.before_request(peers.forward)
+        emulator.app.after_request(peers.enumerate)
+    emulator.app.before_request(refuse_strangers)
     is_served = importlib.import_module("httpd").is_served
     sessions = importlib.import_module("sessions")
     emulator.app.after_request(lambda response: link_sessions(response, sessions.PATH))

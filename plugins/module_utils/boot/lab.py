@@ -13,7 +13,7 @@ from ..errors import LabError
 from ..installer import foreign
 from ..libvirt.connection import connect
 from ..plan.faults import of_kind
-from ..plan.machines import Node
+from ..plan.machines import Node, carried
 from ..plan.model import BootMode, Plan
 from . import bmc, domain, media, sequence
 from .machine import Machine
@@ -62,7 +62,7 @@ class Lab:
                 machine,
                 lambda node: images[node["name"]],
                 state_dir,
-                lambda node: None if node.get("bare_metal") else domain.blank(connection, pool, node),
+                lambda node: domain.blank(connection, pool, node) if carried([node]) else None,
                 check=self.check,
             )
 

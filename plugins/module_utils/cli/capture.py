@@ -33,6 +33,9 @@ def main(argv: list[str]) -> int:
     args = parser.parse_intermixed_args(argv)  # FILTER may follow an option
     try:
         cluster = find(args.cluster)
+        for node in cluster.plan["nodes"]:
+            if node["name"] == args.target:
+                cluster = cluster.at(node)
         cluster.check_remote_owner()
         command = [*_prefix(cluster), *_words(cluster, _tcpdump(cluster, args))]
         if args.write:

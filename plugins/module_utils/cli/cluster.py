@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import LabError
-from ..plan import rundir
+from ..plan import hypervisors, rundir
 from ..plan.access import Access
 from ..plan.machines import interfaces
 from ..plan.model import Node, Plan
@@ -86,6 +86,10 @@ class Cluster(NamedTuple):
             ):
                 return machine
         return self.node(name)
+
+    def at(self, node: Node | Machine) -> Cluster:
+        """Return the cluster as the hypervisor that carries `node` sees it: `enter`, `libvirt` and `on_hypervisor` lead there."""
+        return self._replace(plan=hypervisors.view(self.plan, str(node.get("hypervisor") or hypervisors.FIRST)))
 
     @property
     def libvirt(self) -> str:

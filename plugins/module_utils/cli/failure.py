@@ -28,7 +28,7 @@ def explain(directory: Path) -> None:
     directory: the run directory. Its `logs/failure.json` is JSON with `task`, `host`, `message`, and perhaps `ignored`
     and `unreachable`.
     """
-    from ..plan import rundir
+    from ..plan import hypervisors, rundir
 
     try:
         failure = load_json(read_file(directory / FILE), name=FILE)
@@ -41,17 +41,21 @@ def explain(directory: Path) -> None:
     except ValueError:
         # In check mode there may be no plan.
         access = None
-    message = failure["message"]
-    step = unreachable(message, access.hypervisor() if access else None) if failure.get("unreachable") else None
+    message, name = failure["message"], failure["host"].partition(" ")[0]
+    step, further = None, [hypervisors.name_of(one) for one in (access.plan.get("hypervisors") or [] if access else [])]
+    if failure.get("unreachable"):
+        seen = Access(hypervisors.view(access.plan, name), directory) if access and name in further else access
+        field = f"hypervisors.{further.index(name)}" if name in further else "hypervisor"
+        step = unreachable(message, seen.hypervisor() if seen else None, field)
     if step or (access and (step := _next(access, message))):
         say(f"     Next: {step}", sys.stderr)
 
 
-def unreachable(reason: str, target: str | None) -> str:
+def unreachable(reason: str, target: str | None, field: str = "hypervisor") -> str:
     """Return what to do when ssh does not reach the hypervisor; reason: what ssh printed, target: what it connects to.
 
-    target: None where it is taken from the message. The text names commands to run, and the field of the profile to
-    correct.
+    target: None where it is taken from the message; field: of the profile, with what it has of this hypervisor. The text
+    names commands to run, and the field of the profile to correct.
     """
     if not target:
         named = _NAMED.search(reason)
@@ -59,18 +63,18 @@ def unreachable(reason: str, target: str | None) -> str:
     if found := _UNKNOWN_KEY.search(reason):
         host = found[1]
         return (
-            f"compare the fingerprint of  ssh-keyscan {host} | ssh-keygen -lf -  with the one that {host} (hypervisor.host) itself "
+            f"compare the fingerprint of  ssh-keyscan {host} | ssh-keygen -lf -  with the one that {host} ({field}.host) itself "
             f"shows (ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub), then  ssh-keyscan {host} >> ~/.ssh/known_hosts; "
             "ANSIBLE_SSH_COMMON_ARGS='-o UserKnownHostsFile=FILE' names another file"
         )
     if "Could not resolve hostname" in reason:
-        return f"correct hypervisor.host of the profile: this host cannot resolve the name in {target}"
+        return f"correct {field}.host of the profile: this host cannot resolve the name in {target}"
     if "Permission denied" in reason:
         return (
             f"let {target} accept your key (ssh-copy-id {target}), name another key (ANSIBLE_PRIVATE_KEY_FILE=FILE), "
-            "or correct hypervisor.user of the profile"
+            f"or correct {field}.user of the profile"
         )
-    return f"start {target} and its sshd, or correct hypervisor.host of the profile; it is reached once this works: ssh {target} true"
+    return f"start {target} and its sshd, or correct {field}.host of the profile; it is reached once this works: ssh {target} true"
 
 
 def _next(access: Access, message: str) -> str | None:

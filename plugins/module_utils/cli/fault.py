@@ -95,6 +95,10 @@ def _fault(cluster: Cluster, args: argparse.Namespace) -> Fault:
         node = cluster.node(args.target)
         if node.get("bare_metal"):
             raise LabError(f"{node['name']}: is an existing machine, to which the lab cannot do {args.kind}")
+        if where := node.get("hypervisor"):
+            raise LabError(
+                f"{node['name']}: is on hypervisor {where}; the lab does {args.kind} to nodes of the first one"
+            )
         fault["node"] = node["name"]
     elif subject == "service" and args.target not in SERVICES:
         raise LabError(f"TARGET {args.target!r}: must be one of {', '.join(SERVICES)} for {args.kind}")

@@ -132,7 +132,7 @@ def _of_node(cluster: Cluster, name: str, units: Sequence[str], count: int, *, f
         words += [word for unit in units for word in ("-u", shlex.quote(unit))]
         yield Source(name, [*ssh_to(cluster.directory, address), " ".join(words)])
     if not units and not ("bmc" in node and node.get("bare_metal")):
-        yield Source(f"{name}/console", _tail(cluster, node["console"], count, follow=follow))
+        yield Source(f"{name}/console", _tail(cluster.at(node), node["console"], count, follow=follow))
 
 
 def _tail(cluster: Cluster, path: str, count: int, *, follow: bool) -> list[str]:

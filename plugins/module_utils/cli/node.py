@@ -66,6 +66,7 @@ def console(argv: list[str]) -> int:
             raise LabError(
                 f"{node['name']}: an existing machine has no console here: use the one of its BMC, {node['bmc']['address']}"
             )
+        cluster = cluster.at(node)
         cluster.check_remote_owner()
         if args.screen:
             steps = screen.parse(args.steps, args.timeout)

@@ -39,13 +39,15 @@ def render(
     forwarders: Sequence[str] = (),
     boot_file: str | None = None,
     log: Path | None = None,
+    bare: bool = False,
 ) -> ET.Element:
     """Return the definition of `network` (an entry of a plan's `networks`).
 
     owner: of the cluster; the UUID is its mark; private: whether the network namespace is a sandbox's; forwarders:
     name servers for other names (only with `nat`); boot_file: URL of the iPXE script for those that boot
     from the network (the network cards' own firmware is iPXE, which fetches it); log: file to which dnsmasq adds its
-    lines, in a directory that exists; None: it writes to the system's log.
+    lines, in a directory that exists; None: it writes to the system's log; bare: another hypervisor serves it, so that no dnsmasq is
+    wanted here.
     """
     name = network["name"]
     families = {subnet["family"]: subnet for subnet in network["subnets"]}
@@ -56,6 +58,8 @@ def render(
         *_boot_options(boot_file, families),
         *([f"log-facility={log}"] if log else []),
     ]
+    if bare:
+        options = []
     return element(
         "network",
         None,
@@ -66,7 +70,9 @@ def render(
         element("mtu", {"size": network["mtu"]}),
         element("mac", {"address": network["bridge_mac"]}),
         element("domain", {"name": network["domain"], "localOnly": "yes"}) if served else None,
-        element(
+        element("dns", {"enable": "no"})
+        if bare
+        else element(
             "dns",
             None,
             *(element("forwarder", {"addr": address}) for address in forwarders if network["nat"]),
@@ -129,7 +135,11 @@ def _is_served(tree: ET.Element) -> bool:
     """Return whether the dnsmasq of an active network runs; libvirt does not notice when it ends."""
     pid = Path(f"/run/libvirt/network/{tree.findtext('name')}.pid")
     try:
-        return tree.find("ip") is None or Path(f"/proc/{int(pid.read_text())}/comm").read_text().strip() == "dnsmasq"
+        return (
+            tree.find("ip") is None
+            or tree.find("dns[@enable='no']") is not None
+            or Path(f"/proc/{int(pid.read_text())}/comm").read_text().strip() == "dnsmasq"
+        )
     except (OSError, ValueError):
         return False
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
-from . import dialog, faults, names, outside_build, tests
+from . import dialog, faults, hypervisors, names, outside_build, tests
 from .balancers import balancer, balances
 from .disks import disks
 from .fields import Platform, Role
@@ -110,6 +110,9 @@ def build(profile: Profile, cluster: str) -> Plan:
         "tests": [tests.complete(test) for test in profile["tests"]],
     }
     outside_build.add(plan, profile)
+    if profile["hypervisors"]:
+        plan["hypervisors"] = more = hypervisors.further(profile, cluster, networks, nodes, vips)
+        hypervisors.assign(profile, nodes, more)
     if platform == "external":
         plan["cluster"]["external"] = _external(profile)
     if maker := MAKERS.get(platform):

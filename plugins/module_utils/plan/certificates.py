@@ -18,7 +18,13 @@ RENEW_BEFORE = datetime.timedelta(days=30)
 
 def served_names(plan: Plan) -> list[str]:
     """Return the names and addresses of the lab's server certificate."""
-    return [plan["services"]["host"], *(subnet["gateway"] for subnet in plan["networks"][0]["subnets"])]
+    machine = plan["networks"][0]
+    others = [own for one in plan.get("hypervisors") or [] if (own := one.get("further"))]
+    return [
+        plan["services"]["host"],
+        *(subnet["gateway"] for subnet in machine["subnets"]),
+        *(ip for own in others for ip in own["addresses"][machine["name"]]),
+    ]
 
 
 def ensure(directory: Path, cluster: str, names: Sequence[str], *, check: bool = False) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..state import Item
+from . import hypervisors
 from .balancers import of_sandbox
 from .injected import of_lab
-from .machines import virtual
+from .machines import carried
 from .model import Plan
 from .outside import machines
 
@@ -13,7 +14,7 @@ from .outside import machines
 def items(plan: Plan, host: str) -> list[Item]:
     """Return everything that `prepare` creates for `plan` on inventory host `host`, in the order of creation.
 
-    Kinds are `sandbox`, `uplink`, `state_dir`, `network`, `pool`, `domain` and `service`. `destroy` removes what is
+    Kinds are `sandbox`, `uplink`, `state_dir`, `network`, `pool`, `domain`, `tunnel` and `service`. `destroy` removes what is
     recorded, in the opposite order.
     """
     hypervisor = plan["hypervisor"]
@@ -25,7 +26,12 @@ def items(plan: Plan, host: str) -> list[Item]:
     named.append(("state_dir", hypervisor["state_dir"]))
     named += [("network", network["name"]) for network in plan["networks"]]
     named.append(("pool", hypervisor["pool"]))
-    named += [("domain", node["domain"]) for node in [*virtual(plan["nodes"]), *machines(plan)]]
+    named += [("domain", node["domain"]) for node in [*carried(plan["nodes"]), *machines(plan)]]
+    if hypervisor["kind"] != "sandbox":  # those of a sandbox end with it
+        named += [("tunnel", end.link) for end in hypervisors.ends(plan)]
+    if hypervisor.get("further"):
+        named.append(("service", hypervisors.SERVICE))
+        return [{"kind": kind, "name": name, "host": host} for kind, name in named]
     beyond = ["proxy"] if plan["services"].get("proxy") else []
     beyond += ["balancer"] if of_sandbox(plan) else []
     more = [*beyond, *(["faults"] if of_lab(plan) else [])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, TypedDict
 
 from .bmcs import QUIRKS
-from .fields import Bridge, File, Hctl, Ip, Login, Mac, NameFormat, OneOf, Range, Serial, Uuid, Vendor, Wwn
+from .fields import Bridge, File, Hctl, Ip, Label, Login, Mac, NameFormat, OneOf, Range, Serial, Uuid, Vendor, Wwn
 from .fields import Model as DiskModel
 from .screens import ScreenStep
 
@@ -136,6 +136,8 @@ class NodeOptions(MachineOptions, total=False):
     network_config: dict[str, Any]
     """Its nmstate, in place of what follows from the plan."""
     bmc: NodeBmcOptions
+    hypervisor: Label
+    """Name of the hypervisor that carries it, with `hypervisors`; `hypervisor` for the first. By memory unless given."""
     bare_metal: bool
     """Whether it is an existing machine, in place of a VM: it is reached by `bmc`, and only switched on and off, and given its medium."""
     day2: bool

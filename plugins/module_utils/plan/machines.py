@@ -321,6 +321,8 @@ class Node(_Node, total=False):
     """Its root device hints other than `root_device`; null, or not given: none."""
     manufacturer: str | None
     """The manufacturer in its SMBIOS, which a platform asks for; null, or not given: the hypervisor's own."""
+    hypervisor: Label | None
+    """Name of the hypervisor that carries it, if it is another one; null, or not given: it is this one (`hypervisor` of the plan)."""
     bare_metal: bool | None
     """Whether it is an existing machine, which has no domain; null, or not given: it is a VM."""
     day2: bool | None
@@ -330,6 +332,11 @@ class Node(_Node, total=False):
 def virtual(nodes: Iterable[Node]) -> list[Node]:
     """Return the nodes that are VMs: those with a domain, disks and a console of the lab's."""
     return [node for node in nodes if not node.get("bare_metal")]
+
+
+def carried(nodes: Iterable[Node]) -> list[Node]:
+    """Return the nodes that are VMs of the plan's own hypervisor, not of another one (`hypervisors`)."""
+    return [node for node in virtual(nodes) if not node.get("hypervisor")]
 
 
 def interfaces(node: Node) -> list[Nic | Link]:

@@ -23,7 +23,6 @@ from .fields import (
     Host,
     Ip,
     Label,
-    Link,
     Login,
     Moment,
     Name,
@@ -39,6 +38,7 @@ from .fields import (
     Url,
     Version,
 )  # fmt: skip
+from .hypervisor_model import Hypervisor
 from .machines import Network, Node
 from .options import DigestSource
 from .outside import Machine
@@ -107,51 +107,6 @@ class Release(TypedDict):
     payload_overrides: dict[str, str]
     """Other content for components of the lab payload: component, and directory or pullspec with digest."""
     installer: InstallerBuild
-
-
-class Uplink(TypedDict):
-    """The pair of links between a sandbox and its host, for `egress` and `route`. It follows from the cluster's name."""
-
-    link: Link
-    """Name of the host's end."""
-    inside: Link
-    """Name of the sandbox's end."""
-    table: Name
-    """Name of the host's nftables table."""
-    network: Cidr
-    """The network of the two."""
-    host_address: Ip
-    """Address of the host's end."""
-    address: Ip
-    """Address of the sandbox's end."""
-
-
-class Hypervisor(TypedDict):
-    """Where the machines run."""
-
-    kind: Literal["sandbox", "local", "ssh"]
-    """A sandbox on this host, this host's own libvirt, or another host that is reached by ssh."""
-    host: Host | None
-    """Name or address of the hypervisor, with `kind: ssh`."""
-    user: Annotated[str, "user"] | None
-    """User there; null: what ssh is configured for."""
-    netns: Name
-    """Name of the sandbox's network namespace."""
-    state_dir: Directory
-    """Directory on the hypervisor with all that the cluster keeps there. It is removed with the cluster."""
-    console_dir: Directory
-    """Directory with the machines' console logs."""
-    pool: Name
-    """Name of the storage pool."""
-    pool_dir: Directory
-    """Directory of the storage pool."""
-    egress: bool
-    """Whether the machines reach what the hypervisor reaches."""
-    route: bool
-    """Whether the hypervisor reaches the machines of a sandbox by their IPv4 addresses."""
-    uplink: Uplink
-    domain_type: Literal["auto", "kvm", "qemu"]
-    """How machines are virtualized. `auto`: KVM where a guest really boots on it, else emulation."""
 
 
 class Vips(TypedDict):
@@ -371,3 +326,5 @@ class Plan(_Plan, total=False):
 
     machines: list[Machine] | None
     """Machines that are not part of the cluster; null, or not given: there are none."""
+    hypervisors: list[Hypervisor] | None
+    """Further hypervisors, which carry the nodes that name them; null, or not given: there are none."""

@@ -6,7 +6,7 @@ import hashlib
 import ipaddress
 import uuid
 
-from .model import Uplink
+from .hypervisor_model import Uplink
 
 # RFC 2544's block for laboratories, which is not routed.
 _LINKS = ipaddress.IPv4Network("198.18.0.0/15")

@@ -15,7 +15,6 @@ from .fields import (
     BootMode,
     Bridge,
     Cidr,
-    Directory,
     Domain,
     Eject,
     File,
@@ -37,6 +36,7 @@ from .fields import (
     Version,
     VlanId,
 )
+from .hypervisor_options import FurtherOptions, HypervisorOptions
 from .machine_options import NodeOptions, RoleOptions
 from .outside import OutsideMachineOptions, OutsideNetworkOptions
 from .settings import SETTINGS
@@ -74,25 +74,6 @@ class ReleaseOptions(TypedDict, total=False):
     """Replacements of components of the lab payload: a directory with the component's programs or files, an OCI layout,
     `containers-storage:IMAGE`, or a pullspec with a digest. With another agent or service, intervals are upstream's."""
     installer: InstallerBuildOptions
-
-
-class HypervisorOptions(TypedDict, total=False):
-    """Where the machines run."""
-
-    kind: Literal["sandbox", "local", "ssh"]
-    """A sandbox on this host, this host's own libvirt, or another host that is reached by ssh."""
-    host: Host | None
-    """Name or address of the hypervisor, with `kind: ssh`."""
-    user: Annotated[str, "user"] | None
-    """User there, who is root or may use sudo. Null: what ssh is configured for."""
-    state_dir: Directory
-    """Directory on the hypervisor in which clusters keep disks, consoles and services."""
-    egress: bool
-    """Whether the machines reach what this host reaches."""
-    route: bool
-    """Whether this host reaches the machines by their IPv4 addresses."""
-    domain_type: Literal["auto", "kvm", "qemu"]
-    """How machines are virtualized. `auto`: KVM where a guest really boots on it, else emulation."""
 
 
 class Offsets(TypedDict, total=False):
@@ -361,6 +342,8 @@ class Profile(TypedDict, total=False):
     """Architecture of the nodes."""
     release: ReleaseOptions
     hypervisor: HypervisorOptions
+    hypervisors: list[FurtherOptions]
+    """Further hypervisors, which carry machines; services and gateway are those of `hypervisor`. See hypervisors.md."""
     network: NetworkOptions
     bonds: dict[Annotated[str, "bond"], BondOptions]
     """Bonds of each node, by name (bond0)."""

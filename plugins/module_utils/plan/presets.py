@@ -45,6 +45,7 @@ DEFAULTS: dict[str, Any] = {
         "route": False,
         "domain_type": "auto",
     },
+    "hypervisors": [],
     "network": {
         "bridge": None,
         "mtu": 1500,

@@ -15,7 +15,7 @@ from ..redact import redact
 from ..redact_shapes import HIDDEN
 from ..state import owner
 from . import files as named
-from . import profile, secrets
+from . import hypervisors, profile, secrets
 from .build import build
 from .model import Cluster, Plan
 from .problems import Problem, ProfileError
@@ -114,8 +114,9 @@ def prepare(
         wanted = {PROFILE: text, PLAN: dump(plan)}
         if refuse:
             _refuse_other(run_dir, plan, name)
-    if refuse and plan["hypervisor"]["kind"] != "ssh":
-        owner.verify(Path(plan["hypervisor"]["state_dir"]), owner.caller(secrets.without(plan), run_dir, adopt=adopt))
+    for seen in hypervisors.views(secrets.without(plan)).values():
+        if refuse and seen["hypervisor"]["kind"] != "ssh":
+            owner.verify(Path(seen["hypervisor"]["state_dir"]), owner.caller(seen, run_dir, adopt=adopt))
     wanted[INVENTORY] = dump(inventory(plan, run_dir))
     wanted[secrets.FILE] = secrets.dump(secrets.of(plan, run_dir))
     changes = []
@@ -198,31 +199,39 @@ def inventory(plan: Plan, run_dir: Path) -> dict[str, Any]:
 
     What comes from the plan is `Literal`: Ansible takes every other text of an inventory for a template.
     """
-    hypervisor, cluster = plan["hypervisor"], plan["cluster"]["name"]
+    cluster, first = plan["cluster"]["name"], plan["hypervisor"]["kind"]
     local = {"ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}"}
-    hosts: dict[str, dict[str, Any]] = {
-        "sandbox": {
-            **local,
-            "ansible_connection": "agentlab.ocp.sandbox",
-            "agentlab_sandbox": Literal(cluster),
-            "agentlab_state_dir": Literal(hypervisor["state_dir"]),
-        },
-        "local": local,
-        "ssh": {
-            **{f"ansible_{key}": Literal(hypervisor[key]) for key in ("host", "user") if hypervisor[key] is not None},
-            # It gets TLS keys and passwords: never an unknown one, and no prompt during a run. Options of
-            # users (ANSIBLE_SSH_COMMON_ARGS) stand before these, and so win.
-            "ansible_ssh_extra_args": "-o StrictHostKeyChecking=yes",
-        },
-    }
-    kind = hypervisor["kind"]
-    carrier = {"hypervisor": hosts[kind]}
+    carriers: dict[str, dict[str, Any]] = {}
+    for name, seen in hypervisors.views(plan).items():
+        hypervisor = seen["hypervisor"]
+        hosts: dict[str, dict[str, Any]] = {
+            "sandbox": {
+                **local,
+                "ansible_connection": "agentlab.ocp.sandbox",
+                "agentlab_sandbox": Literal(cluster),
+                "agentlab_state_dir": Literal(hypervisor["state_dir"]),
+            },
+            "local": local,
+            "ssh": {
+                **{
+                    f"ansible_{key}": Literal(hypervisor[key])
+                    for key in ("host", "user")
+                    if hypervisor[key] is not None
+                },
+                # It gets TLS keys and passwords: never an unknown one, and no prompt during a run. Options of
+                # users (ANSIBLE_SSH_COMMON_ARGS) stand before these, and so win.
+                "ansible_ssh_extra_args": "-o StrictHostKeyChecking=yes",
+            },
+        }
+        carriers[name] = hosts[hypervisor["kind"]]
+        if hypervisor.get("further"):
+            carriers[name] |= {"agentlab_hypervisor": Literal(name)}
     return {
         "all": {
             "vars": {"agentlab_cluster": Literal(cluster), "agentlab_run_dir": Literal(run_dir.absolute())},
             "children": {
-                "hypervisors": {"hosts": carrier},
-                "observers": {"hosts": {"observer": local} if kind == "ssh" else {"hypervisor": None}},
+                "hypervisors": {"hosts": carriers},
+                "observers": {"hosts": {"observer": local} if first == "ssh" else {hypervisors.FIRST: None}},
             },
         }
     }

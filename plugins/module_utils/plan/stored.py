@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from ..documents import Positions
-from . import names, screens, tests
+from . import hypervisors, names, screens, tests
 from .machines import interfaces
 from .model import Plan
 from .outside import machines
@@ -80,7 +80,11 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
         ("services", "directory"): services["directory"],
         ("services", "registry", "storage"): services["registry"]["storage"],
         ("services", "http", "root"): services["http"]["root"],
-        **{("nodes", index, "console"): node["console"] for index, node in enumerate(plan["nodes"])},
+        **{
+            ("nodes", index, "console"): node["console"]
+            for index, node in enumerate(plan["nodes"])
+            if not node.get("hypervisor")
+        },
         **{("machines", index, "console"): one["console"] for index, one in enumerate(machines(plan))},
     }
     for path, value in paths.items():
@@ -134,6 +138,7 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
         yield ("rendezvous", "node"), first, f"must be one of {', '.join(hosts)}"
     elif ip not in hosts[first]:
         yield ("rendezvous", "ip"), ip, f"must be an address of {first}: {', '.join(hosts[first])}"
+    yield from hypervisors.findings(plan)
     for index, one in enumerate(machines(plan)):
         if one["name"] in seen:
             yield (

@@ -18,8 +18,9 @@ from ..cluster.pods import NAMESPACE, broken
 from ..cluster.pods import name as pod_name
 from ..cluster.watcher import operator_report
 from ..documents import load_json
+from ..plan import hypervisors
 from ..plan.faults import EXTRA
-from ..plan.machines import interfaces, virtual
+from ..plan.machines import carried, interfaces
 from ..plan.outside import machines
 from ..vocabulary import Port, Stage, Status
 from .evidence import RESTARTS, Facts
@@ -74,7 +75,7 @@ def causes(facts: Facts) -> list[Cause]:
     its own: the result is empty when all that is known is healthy.
     """
     found: list[Cause] = []
-    asked = (_services, _domains, _consoles, _node_zero, _registered, _large_packets, _preparation, _hosts, _console_remarks, _remarks,
+    asked = (_services, _hypervisors, _domains, _consoles, _node_zero, _registered, _large_packets, _preparation, _hosts, _console_remarks, _remarks,
              _cluster, _pods, _joined, _operators, _other_services)  # fmt: skip
     for ask in asked:
         found += [cause for cause in ask(facts) if cause not in found]
@@ -91,6 +92,16 @@ def _services(facts: Facts) -> Iterator[Cause]:
         )
 
 
+def _hypervisors(facts: Facts) -> Iterator[Cause]:
+    for one in facts.plan.get("hypervisors") or []:
+        if error := facts.services.get(f"hypervisor {hypervisors.name_of(one)}"):
+            yield Cause(
+                f"hypervisor {hypervisors.name_of(one)} does not answer: {error}",
+                f"{facts.access.verbs('prepare', 'boot')}  # starts its sandbox, its BMCs and its machines again",
+                SURE,
+            )
+
+
 def _other_services(facts: Facts) -> Iterator[Cause]:
     """Services that an installation does not need after the machines have booted."""
     for name in ("ntp", "bmc", "http"):
@@ -103,7 +114,7 @@ def _other_services(facts: Facts) -> Iterator[Cause]:
 def _domains(facts: Facts) -> Iterator[Cause]:
     if facts.domains is None:
         return
-    for node in [*virtual(facts.plan["nodes"]), *machines(facts.plan)]:
+    for node in [*carried(facts.plan["nodes"]), *machines(facts.plan)]:
         state = facts.domains.get(node["domain"])
         if state is None:
             yield Cause(

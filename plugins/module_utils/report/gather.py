@@ -10,7 +10,7 @@ import io
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +22,8 @@ from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
 from ..documents import load_json, read_file
 from ..errors import AssistedError, ClusterError
-from ..plan import outside, phases, short
+from ..plan import hypervisors, outside, phases, short
+from ..plan.hypervisor_model import Hypervisor
 from ..plan.machines import Node, interfaces
 from ..plan.model import Plan
 from ..redact import redact_stream
@@ -202,14 +203,29 @@ class Gatherer:
         self.facts.services = services.errors(self.plan)
         for path in sorted(self.services.glob("*/log")):
             self._copy_file(f"services/{path.parent.name}.log", path)
+        for name, there in self._others():
+            for path in sorted(Path(there["state_dir"]).glob("services/*/log")):
+                self._copy_file(f"services/{name}-{path.parent.name}.log", path)
         log = faults.log(self.plan)
         self.injected = (
             [line for line in log.read_text().splitlines() if " not yet: " not in line] if log.exists() else []
         )
 
+    def _others(self) -> Iterator[tuple[str, Hypervisor]]:
+        """Yield the further hypervisors on this host, with their names; what is on other hosts is `missing`."""
+        for one in self.plan.get("hypervisors") or []:
+            name = hypervisors.name_of(one)
+            if one["kind"] == "ssh":
+                self.out.missing[f"hypervisor {name}"] = (
+                    f"{one['host']} has its consoles and logs, in {one['state_dir']}"
+                )
+            else:
+                yield name, one
+
     def _consoles(self) -> None:
-        for path in sorted(Path(self.plan["hypervisor"]["console_dir"]).glob("*.log")):
-            self._copy_file(f"console/{path.name}", path)
+        for directory in (self.plan["hypervisor"]["console_dir"], *(one["console_dir"] for __, one in self._others())):
+            for path in sorted(Path(directory).glob("*.log")):
+                self._copy_file(f"console/{path.name}", path)
         self.facts.consoles = consoles(self.plan)
 
     def _service(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..plan import phases
-from ..plan.machines import virtual
+from ..plan.machines import carried, virtual
 from ..plan.model import Plan
 from ..plan.outside import machines
 from ..sandbox import services
@@ -60,7 +60,7 @@ def domain_states(plan: Plan) -> dict[str, str] | None:
     if plan["boot"]["mode"] == "manual":
         return None
     states = {}
-    for node in [*virtual(plan["nodes"]), *machines(plan)]:
+    for node in [*carried(plan["nodes"]), *machines(plan)]:
         try:
             states[node["domain"]] = run("virsh", "-c", "qemu:///system", "domstate", node["domain"]).strip()
         except subprocess.CalledProcessError as error:

@@ -21,7 +21,7 @@ from ..errors import LabError
 from ..plan import names
 from ..plan.faults import Fault
 from ..plan.injected import of_lab
-from ..plan.machines import virtual
+from ..plan.machines import carried
 from ..plan.model import Plan
 from ..state import write_atomic
 from ..vocabulary import PAYLOAD_REPOSITORY
@@ -93,7 +93,7 @@ def _config(plan: Plan) -> dict[str, Any]:
     return {
         "nodes": {
             n["name"]: {"domain": n["domain"], "nics": {nic["name"]: nic["mac"] for nic in n["nics"]}}
-            for n in virtual(plan["nodes"])
+            for n in carried(plan["nodes"])
         },
         "processes": names.process_dir(plan["hypervisor"]["state_dir"]),
         "repository": f"{plan['services']['registry']['storage']}/docker/registry/v2/repositories/{PAYLOAD_REPOSITORY}",

@@ -37,6 +37,7 @@ def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: b
             forwarders=forwarders,
             boot_file=boot_file if entry["purpose"] in ("machine", "segment") else None,
             log=log,
+            bare=bool(hypervisor.get("further")),
         )
         for entry in plan["networks"]
     ]

@@ -13,12 +13,12 @@ from ..libvirt import domain, network, storage
 from ..libvirt.connection import connect, lookup
 from ..plan import names
 from ..state import Item, owner
-from . import host, namespaces, processes, uplink
+from . import host, namespaces, processes, tunnels, uplink
 
 if TYPE_CHECKING:
     import libvirt
 
-KINDS = {"sandbox", "uplink", "state_dir", "network", "pool", "domain", "service"}
+KINDS = {"sandbox", "uplink", "state_dir", "network", "pool", "domain", "tunnel", "service"}
 
 FINDERS = {"domain": "lookupByName", "pool": "storagePoolLookupByName", "network": "networkLookupByName"}
 REMOVERS = {"domain": domain.remove, "pool": storage.remove, "network": network.remove}
@@ -87,6 +87,9 @@ def _carried(
     removed = [item for item in reversed(created) if item["kind"] == "service" and _service(item, directories, check)]
     for item in created:
         if item["kind"] == "uplink" and (uplink.exists if check else uplink.remove)(item["name"], found.mark):
+            removed.append(item)
+    for item in created:
+        if item["kind"] == "tunnel" and (tunnels.exists if check else tunnels.remove)(item["name"], found.mark):
             removed.append(item)
     carried = [item for item in reversed(created) if item["kind"] in FINDERS]
     if carried and found.mark:

@@ -14,16 +14,19 @@ import pwd
 import shutil
 import socket
 import sys
+import urllib.parse
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._deps import optional
 from ..addresses import in_url, version
+from ..boot import peers as forwarding
 from ..boot import sessions, simulator
 from ..errors import LabError
+from ..plan import hypervisors
 from ..plan.balancers import of_sandbox
-from ..plan.machines import virtual
+from ..plan.machines import carried
 from ..plan.model import BmcService, Plan, Registry
 from . import balancer, httpd, processes, uplink
 from .lifecycle import Service, ask_time, get
@@ -48,6 +51,8 @@ NTP_STRATUM = 8
 
 def names_of(plan: Plan) -> tuple[str, ...]:
     """Return the names of the services of a lab with this plan."""
+    if plan["hypervisor"].get("further"):
+        return (hypervisors.SERVICE,)
     more = (PROXY,) if plan["services"].get("proxy") else ()
     return (*NAMES, *more, BALANCER) if of_sandbox(plan) else (*NAMES, *more)
 
@@ -104,6 +109,20 @@ def errors(plan: Plan) -> dict[str, str]:
                     socket.create_connection((address, ports[name]), timeout=5).close()
             except (OSError, ValueError) as error:
                 found[name] = f"{address} port {ports[name]}: {getattr(error, 'strerror', None) or error}"
+    return found | _others(plan)
+
+
+def _others(plan: Plan) -> dict[str, str]:
+    """Return for each further hypervisor (`hypervisor NAME`) why its BMCs do not answer, or an empty string."""
+    found = {}
+    for one in plan.get("hypervisors") or []:
+        at = urllib.parse.urlsplit((one.get("further") or {"bmc": ""})["bmc"])
+        name = f"hypervisor {hypervisors.name_of(one)}"
+        found[name] = ""
+        try:
+            socket.create_connection((str(at.hostname), at.port or 0), timeout=5).close()
+        except OSError as error:
+            found[name] = f"{at.netloc}: {error.strerror or error}"
     return found
 
 
@@ -111,7 +130,7 @@ def _storage(plan: Plan) -> dict[str, object]:
     """Return what the BMCs report of the machines' disks: one controller each, without RAID volumes."""
     controller = {"MemberId": "0", "Name": "Disks", "SpeedGbps": 12}
     found: dict[str, dict[object, object]] = {"STORAGE": {}, "DRIVES": {}, "VOLUMES": {}}
-    for node in virtual(plan["nodes"]):
+    for node in carried(plan["nodes"]):
         place, disks = (node["uuid"], "1"), node["disks"]
         drives = [disk["target"] for disk in disks]
         found["STORAGE"][node["uuid"]] = [
@@ -144,11 +163,18 @@ def _bmc(plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str
         "LIBVIRT_URI": "qemu:///system",
         "STORAGE_POOL": plan["hypervisor"]["pool"],
         "VMEDIA_VERIFY_SSL": False,
-        "ALLOWED_INSTANCES": [node["uuid"] for node in virtual(plan["nodes"])],
+        "ALLOWED_INSTANCES": [node["uuid"] for node in carried(plan["nodes"])],
         "VMEDIA_DEVICES": {"Cd": {"Name": "Virtual CD", "MediaTypes": ["CD", "DVD"]}},
         **_storage(plan),
     }
+    if peers := hypervisors.bmcs(plan):
+        config |= {"PEERS": peers, "PEERS_CA": f"{base}/ca.crt"}
     files = {
+        **(
+            {base / "ca.crt": (tls["ca"], 0o644), base / "peers.py": (inspect.getsource(forwarding), 0o644)}
+            if peers
+            else {}
+        ),
         base / "emulator.py": (simulator.source(), 0o644),
         base / "httpd.py": (inspect.getsource(httpd), 0o644),
         base / "sessions.py": (inspect.getsource(sessions), 0o644),

@@ -19,7 +19,8 @@ from typing import TypedDict
 from ..documents import load_json, read_file
 from ..errors import LabError
 from ..plan import names
-from ..plan.model import Plan, Uplink
+from ..plan.hypervisor_model import Uplink
+from ..plan.model import Plan
 from ..state import owner, write_atomic
 from . import guard, namespaces
 from .host import shared

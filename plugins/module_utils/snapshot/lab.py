@@ -105,6 +105,8 @@ def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
         raise SnapshotError(
             f"a lab with machines outside of the cluster ({', '.join(others)}) cannot be saved: only nodes are"
         )
+    if lab.plan.get("hypervisors"):
+        raise SnapshotError("a lab with several hypervisors cannot be saved: a snapshot is that of one sandbox")
     target = manifest.place(lab.state_dir, name)
     if target.exists():
         raise SnapshotError(f"snapshot {name} exists: delete it first, or choose another name")
