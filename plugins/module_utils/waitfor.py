@@ -6,7 +6,6 @@ import contextlib
 import functools
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from .cluster.client import ClusterClient
 from .cluster.watcher import TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
 from .errors import ClusterError
 from .files import explain
-from .installer.binary import Running
+from .installer.binary import Running, without_password
 from .installer.state import StateError, WaitFor, load_wait_for
 from .state import write_atomic
 from .state.recording import Tape, no_tape
@@ -27,7 +26,6 @@ from .watch import Clock, Diagnose, Message, no_diagnosis
 
 LAG_SECONDS = 600
 """How much longer than the own watchers a build of openshift-install may wait: it polls and settles by itself."""
-_PASSWORD = re.compile(r",? and password: .*", re.DOTALL)
 EVENTS = ("bootstrap-complete", "install-complete")
 
 Say = Callable[[str, str], None]
@@ -177,7 +175,7 @@ def _wait_beside(binary: Path, event: str, directory: Path, say: Say, show: Show
 
     def omit_password(level: str, text: str) -> None:
         # The wait's log is kept with the logs of the run.
-        say(level, _PASSWORD.sub("", text))
+        say(level, without_password(text))
 
     try:
         with Running(command, os.environ, omit_password if more.get("skip_password") else say) as program:

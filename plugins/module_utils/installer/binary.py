@@ -39,6 +39,7 @@ _TOOLS = {"oc": "payload.tools.oc", "nmstatectl": "plugins.module_utils.cli nmst
 _LINE = re.compile(r'^(?:time="[^"]*" )?level=(\w+) msg=(?:"((?:[^"\\]|\\.)*)"$|(.*))')
 _ESCAPED = re.compile(r"\\(.)")
 _PUBLIC = ("boot-artifacts", "rendezvousIP")
+_PASSWORD = re.compile(r",? and password: .*", re.DOTALL)
 
 Say = Callable[[str, str], None]
 
@@ -71,6 +72,11 @@ def message(line: str) -> tuple[str, str]:
         found[3] if found[2] is None else _ESCAPED.sub(lambda one: {"n": "\n", "t": "\t"}.get(one[1], one[1]), found[2])
     )
     return (level if level in LEVELS else "info"), text
+
+
+def without_password(text: str) -> str:
+    """Return a message without the password of kubeadmin, as a log that is kept has it."""
+    return _PASSWORD.sub("", text)
 
 
 class Running:
