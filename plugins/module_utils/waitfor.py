@@ -87,7 +87,7 @@ def wait_for(
         show_operators=show_operators,
     )
     if not outcome.exit_code and event != "bootstrap-complete":
-        _complete(directory, outcome.console, say, skip_password)
+        say_complete(directory, outcome.console, say, skip_password=skip_password)
     return outcome
 
 
@@ -208,7 +208,8 @@ def _explain(error: InstallFailed, kube: ClusterClient, say: Say) -> None:
     say("error", str(error))
 
 
-def _complete(directory: Path, console: str | None, say: Say, skip_password: bool) -> None:
+def say_complete(directory: Path, console: str | None, say: Say, *, skip_password: bool) -> None:
+    """Report the end of an installation, in upstream's words: where credentials are, and the URL of the console, if there is one."""
     auth = (directory / "auth").resolve()
     say("info", "Install complete!")
     say(

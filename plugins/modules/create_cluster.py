@@ -30,9 +30,8 @@ options:
     type: path
     required: true
   program:
-    description: The C(openshift-install) to run.
+    description: The C(openshift-install) to run. By default the simulator of the lab payload.
     type: path
-    required: true
   release_image:
     description: Pullspec of the release image, for C(OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE). The one of O(program) by default.
     type: str
@@ -106,7 +105,7 @@ def main() -> None:
         argument_spec={
             "plan": {"type": "dict", "required": True},
             "dir": {"type": "path", "required": True},
-            "program": {"type": "path", "required": True},
+            "program": {"type": "path"},
             "release_image": {"type": "str", "default": ""},
             "collection": {"type": "path", "required": True},
             "cache": {"type": "path", "required": True},
@@ -139,7 +138,11 @@ def main() -> None:
             events.say(level, text)
 
         program = Given(
-            Path(given["program"]), directory, Path(given["collection"]), Path(given["cache"]), given["release_image"]
+            Path(given["program"] or cluster.SIMULATOR),
+            directory,
+            Path(given["collection"]),
+            Path(given["cache"]),
+            given["release_image"],
         )
         masters = tuple(address_of(node, plan["networks"]) for node in plan["nodes"] if node["role"] == "master")
         hosts = cluster.Hosts(bootstrap["addresses"][0], masters, directory / "ssh/id_ecdsa")

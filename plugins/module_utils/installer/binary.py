@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 from ..documents import DocumentError, load_json, load_yaml, read_file
 from ..files import staging
@@ -182,11 +182,12 @@ def create(given: Given, targets: Iterable[str], say: Say, *, check: bool = Fals
     return changed
 
 
-def prepare(given: Given, work: Path) -> dict[str, str]:
+def prepare(given: Given, work: Path, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Return the environment of the program, whose home, tools and trusted certificates are made below `work`.
 
-    work: an empty directory that must outlive the program. HOME is in it, `oc` and `nmstatectl` come first in PATH (an
-    installed nmstatectl is preferred), and SSL_CERT_FILE has the host's CAs and the additionalTrustBundle.
+    work: an empty directory that must outlive the program; more: other programs of the collection, as `_TOOLS`. HOME is in
+    it, `oc` and `nmstatectl` come first in PATH (an installed nmstatectl is preferred), and SSL_CERT_FILE has the host's
+    CAs and the additionalTrustBundle.
     """
     home, tools, python = work / "home", work / "tools", work / "python"
     package = python / "ansible_collections"
@@ -196,7 +197,7 @@ def prepare(given: Given, work: Path) -> dict[str, str]:
     (package / "agentlab" / "ocp").symlink_to(given.collection.resolve())
     home.mkdir()
     tools.mkdir()
-    for name, words in _TOOLS.items():
+    for name, words in {**_TOOLS, **more}.items():
         module = f"ansible_collections.agentlab.ocp.{words}"
         script = tools / name
         script.write_text(

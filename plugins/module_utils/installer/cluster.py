@@ -35,6 +35,9 @@ MEANINGS: dict[int, str] = {
 """Exit codes of `openshift-install create cluster` (cmd/openshift-install/command/waitfor.go)."""
 GATHER_SECONDS = 1200
 """Longest time that `gather bootstrap` may take."""
+SIMULATOR = "openshift-install"
+"""The program, without a directory, that is the lab payload's simulator."""
+_SIMULATORS = {SIMULATOR: "payload.ipi"}
 _EXTRA, _BUNDLES = "openshift", "log-bundle-*.tar.gz"
 _RESUME = (("wait-for", "bootstrap-complete"), ("destroy", "bootstrap"), ("wait-for", "install-complete"))
 _WITH_LOGS = (Exit.UNREACHABLE, Exit.BOOTSTRAP)
@@ -84,7 +87,7 @@ def create(given: Given, hosts: Hosts, say: Say, *, seconds: float) -> Result:
         say(level, without_password(text))
 
     with staging(directory) as work:
-        environment = prepare(given, work)
+        environment = prepare(given, work, _SIMULATORS)
         for words in _steps(directory):
             with _extra_manifests(directory, work, words):
                 code, failure = _run(given, words, (), environment, keep, end - time.monotonic())
