@@ -11,9 +11,8 @@ from pathlib import Path
 from ...plugins.module_utils.files import usual_umask
 from ...plugins.module_utils.vocabulary import LAB_VERSION, Exit
 from ..images import oci, registry
-from ..ipi import images
 from ..machine_os.distro import BuildError
-from . import describe, ensure, lookup, steps
+from . import describe, ensure, lookup
 from .steps import cache_root
 
 
@@ -43,11 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     push.add_argument("storage", type=Path, help="the registry's storage directory")
     push.add_argument("--payload", type=Path, metavar="DIRECTORY", help="the payload; default: the newest")
     push.add_argument("--check", action="store_true", help="only count what would be added")
-    ironic = verbs.add_parser(
-        "ironic", help="make a real Ironic and the images that it boots, and print their directories"
-    )
-    ironic.add_argument("--payload", type=Path, metavar="DIRECTORY", help="the payload; default: the newest")
-    for verb in (build, show, push, ironic):
+    for verb in (build, show, push):
         verb.add_argument("--json", action="store_true", help="print JSON, and no progress")
         verb.add_argument("--progress", action="store_true", help=argparse.SUPPRESS)
     return parser
@@ -73,13 +68,6 @@ def _run(arguments: argparse.Namespace) -> int:
             if arguments.json
             else f"{counts['images']} images, {counts['blobs']} blobs, {counts['added']} files added"
         )
-        return 0
-    if arguments.verb == "ironic":
-        iso = describe(arguments.payload or cache_root() / "payload/current")["iso"]
-        made = steps.Steps(cache_root(), lambda text: print(text, file=sys.stderr, flush=True))
-        with steps.lock(made.cache / "lock", made.say):
-            folders = {"ironic": str(images.environment(made)), "ironic_images": str(images.images(made, Path(iso)))}
-        print(json.dumps(folders) if arguments.json else "\n".join(folders.values()))
         return 0
     if arguments.verb == "show":
         found = describe(arguments.directory or cache_root() / "payload/current")

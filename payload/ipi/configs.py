@@ -33,6 +33,7 @@ def make(lab: Lab) -> dict[str, dict[str, Any]]:
     ]
     scheduler = load_yaml(read_file(folder / tool.SCHEDULER), name=tool.SCHEDULER)
     manifests, tls = tool.manifests_of(folder), lab.folder / "tls"
+    lab.folder.mkdir(mode=0o700, exist_ok=True)
     tool.create_certificates(lab.folder, {})
     cluster = tool.cluster_of(
         config, lab.payload["version"], schedulable=bool((scheduler.get("spec") or {}).get("mastersSchedulable"))

@@ -1,4 +1,4 @@
-"""What a real Ironic of a lab is made of: its programs, and the images that it boots and writes, of locked packages and the lab's OS.
+"""The parts of a lab's real Ironic: its programs, and the images that it boots and writes, made of locked packages and the lab's OS.
 
 The ramdisk is the initrd and the root file system of the live ISO, and a squashfs with ironic-python-agent and the
 programs that it calls, which a hook of the initrd lays over /usr. The disk image boots the lab's OS from its EFI system
@@ -7,12 +7,15 @@ partition.
 
 from __future__ import annotations
 
+import argparse
+import json
 import platform
 import shutil
 import sys
 from pathlib import Path
 
 from ...plugins.module_utils.coreos.iso import LiveIso
+from ...plugins.module_utils.files import usual_umask
 from ..build import digests, steps
 from ..machine_os import bootloader, cpio, debs, distro, rootfs
 
@@ -177,3 +180,25 @@ def _disk(out: Path, loaders: dict[str, Path | bytes], host: distro.Distro, part
         f"--partition-guid=1:{GUIDS[1]}",
     )
     distro.run("env", libraries, tree / "sbin/sgdisk", *table, disk)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Make Ironic and the images for a base ISO; print their directories as JSON: `ironic` and `ironic_images`."""
+    parser = argparse.ArgumentParser(prog="payload.ipi.images", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("iso", type=Path)
+    for name in ("json", "progress"):
+        parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args(argv)
+    usual_umask()
+    made = steps.Steps(steps.cache_root(), lambda text: print(text, file=sys.stderr, flush=True))
+    try:
+        with steps.lock(made.cache / "lock", made.say):
+            print(json.dumps({"ironic": str(environment(made)), "ironic_images": str(images(made, args.iso))}))
+    except (distro.BuildError, OSError) as error:
+        print(f"agentlab payload: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

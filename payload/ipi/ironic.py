@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...plugins.module_utils.boot import redfish
+from ...plugins.module_utils.documents import load_json
 from ...plugins.module_utils.plan.machines import Node
 from . import images as ironic_images
 
@@ -173,7 +174,7 @@ class Ironic:
             raise IronicError(
                 f"{method} {path}: {error.code}: {error.read().decode(errors='replace')[:1000]}"
             ) from error
-        return json.loads(text) if text else None
+        return load_json(text, name=f"the answer to {method} {path}") if text else None
 
     def enrol(self, node: Node, ca: Path, **more: object) -> None:
         """Add a node of the plan, whose BMC has its password, and verify it; more: other fields.

@@ -54,7 +54,7 @@ class Lab:
 
 
 def load(directory: Path) -> Lab:
-    """Return the lab of a run directory. Raises `ValueError` and `OSError` for one that is none, naming the file."""
+    """Return the lab of a run directory. Raises `ValueError` and `OSError`, which name the file, for another one."""
     plan = rundir.load_plan(directory)
     if not plan["installer"].get("bootstrap"):
         raise ValueError(

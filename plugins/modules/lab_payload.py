@@ -155,7 +155,7 @@ def main() -> None:
                 result["pushed"] = counts["added"]
                 result["changed"] = changed or counts["added"] > 0
             if module.params["ironic"] and payload and not module.check_mode:
-                result["payload"] = {**payload, **builder("ironic", "--payload", payload["directory"])}
+                result["payload"] = {**payload, **builder(payload["iso"], program="ipi.images")}
         return result
 
     run(module, ensure)

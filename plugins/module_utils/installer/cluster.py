@@ -45,7 +45,7 @@ _WITH_LOGS = (Exit.UNREACHABLE, Exit.BOOTSTRAP)
 
 @dataclass(frozen=True)
 class Hosts:
-    """Whose logs tell why a bootstrap failed: addresses of the bootstrap machine and of the masters, and the key for both."""
+    """The machines whose logs have the reason of a failed bootstrap: addresses of the bootstrap machine and of the masters, and the key for both."""
 
     bootstrap: str
     masters: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""`openshift-install create cluster`, wrapped. The program is a stand-in, a script that behaves as the test says; no cluster is created."""
+"""`openshift-install create cluster`, wrapped. The program is a fake, a script that behaves as the test wants; no cluster is created."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors impo
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
 
 ROOT = Path(__file__).resolve().parents[3]
-STAND_IN = """#!{python}
+FAKE = """#!{python}
 import json, os, pathlib, sys, time
 words = sys.argv[1:]
 what = " ".join(words[:2])
@@ -52,9 +52,9 @@ def run_dir(tmp_path: Path) -> Path:
     return path
 
 
-def stand_in(tmp_path: Path, body: str) -> Path:
+def fake(tmp_path: Path, body: str) -> Path:
     path = tmp_path / "openshift-install"
-    path.write_text(STAND_IN.format(python=sys.executable, calls=tmp_path / "calls", body=body))
+    path.write_text(FAKE.format(python=sys.executable, calls=tmp_path / "calls", body=body))
     path.chmod(0o755)
     return path
 
@@ -72,7 +72,7 @@ def create(run_dir: Path, program: Path, *, seconds: float = 60) -> tuple[cluste
 
 
 def test_a_cluster_is_created_once_and_its_log_is_followed(tmp_path: Path, run_dir: Path) -> None:
-    program = stand_in(tmp_path, CREATED)
+    program = fake(tmp_path, CREATED)
     result, said = create(run_dir, program)
     assert result == cluster.Result(changed=True)
     assert [call["words"][:2] for call in calls(tmp_path)] == [["create", "cluster"]]
@@ -86,7 +86,7 @@ def test_a_cluster_is_created_once_and_its_log_is_followed(tmp_path: Path, run_d
 def test_manifests_of_the_profile_are_added_to_those_of_the_program(tmp_path: Path, run_dir: Path) -> None:
     (run_dir / "openshift").mkdir()
     (run_dir / "openshift/extra.yaml").write_text("extra")
-    create(run_dir, stand_in(tmp_path, CREATED))
+    create(run_dir, fake(tmp_path, CREATED))
     first, second = calls(tmp_path)
     assert first["words"][:2] == ["create", "manifests"] and "openshift/extra.yaml" not in first["files"]
     assert {"openshift/99_own.yaml", "openshift/extra.yaml"} <= {*second["files"]}
@@ -105,7 +105,7 @@ def test_manifests_of_the_profile_are_added_to_those_of_the_program(tmp_path: Pa
     ],
 )
 def test_exit_codes_are_the_programs(tmp_path: Path, run_dir: Path, code: int, meaning: str) -> None:
-    program = stand_in(tmp_path, f'say("error", "it broke"); sys.exit({code} if what == "create cluster" else 0)')
+    program = fake(tmp_path, f'say("error", "it broke"); sys.exit({code} if what == "create cluster" else 0)')
     result, __ = create(run_dir, program)
     assert (result.changed, result.exit_code) == (True, code)
     assert result.error == f"{program} create cluster ended with exit code {code}{meaning}: it broke"
@@ -114,7 +114,7 @@ def test_exit_codes_are_the_programs(tmp_path: Path, run_dir: Path, code: int, m
 
 def test_after_a_failed_bootstrap_its_logs_are_gathered(tmp_path: Path, run_dir: Path) -> None:
     body = CREATED + 'if what == "gather bootstrap": bundle()\nelse: sys.exit(5)'
-    result, __ = create(run_dir, stand_in(tmp_path, body))
+    result, __ = create(run_dir, fake(tmp_path, body))
     assert result.exit_code == Exit.BOOTSTRAP and result.bundle == str(run_dir / "log-bundle-20261126.tar.gz")
     masters = ["--master", "192.168.111.20", "--master", "192.168.111.21"]
     wanted = ["--bootstrap", "192.168.111.9", *masters, "--key", str(run_dir / "ssh/id_ecdsa")]
@@ -122,7 +122,7 @@ def test_after_a_failed_bootstrap_its_logs_are_gathered(tmp_path: Path, run_dir:
 
 
 def test_the_programs_own_bundle_is_enough(tmp_path: Path, run_dir: Path) -> None:
-    result, __ = create(run_dir, stand_in(tmp_path, CREATED + "bundle(); sys.exit(5)"))
+    result, __ = create(run_dir, fake(tmp_path, CREATED + "bundle(); sys.exit(5)"))
     assert result.bundle.endswith("log-bundle-20261126.tar.gz")
     assert len(calls(tmp_path)) == 1
 
@@ -132,7 +132,7 @@ def test_a_gathering_that_fails_hides_nothing(tmp_path: Path, run_dir: Path) -> 
         CREATED
         + 'if what == "gather bootstrap": say("fatal", "no route"); sys.exit(1)\nsay("error", "no API"); sys.exit(5)'
     )
-    result, said = create(run_dir, stand_in(tmp_path, body))
+    result, said = create(run_dir, fake(tmp_path, body))
     assert (result.exit_code, result.bundle) == (Exit.BOOTSTRAP, "") and result.error.endswith(": no API")
     assert ("warning", "the logs of the bootstrap could not be gathered: no route") in said
 
@@ -140,7 +140,7 @@ def test_a_gathering_that_fails_hides_nothing(tmp_path: Path, run_dir: Path) -> 
 def test_an_interrupted_run_is_continued(tmp_path: Path, run_dir: Path) -> None:
     (run_dir / "metadata.json").write_text("{}")
     body = 'if what == "destroy bootstrap": say("fatal", "no such domain"); sys.exit(1)'
-    result, said = create(run_dir, stand_in(tmp_path, body))
+    result, said = create(run_dir, fake(tmp_path, body))
     assert result == cluster.Result(changed=True)
     assert [" ".join(call["words"][:2]) for call in calls(tmp_path)] == [
         "wait-for bootstrap-complete",
@@ -151,7 +151,7 @@ def test_an_interrupted_run_is_continued(tmp_path: Path, run_dir: Path) -> None:
 
 
 def test_the_time_is_bounded(tmp_path: Path, run_dir: Path) -> None:
-    result, __ = create(run_dir, stand_in(tmp_path, 'if what == "create cluster": time.sleep(600)'), seconds=1)
+    result, __ = create(run_dir, fake(tmp_path, 'if what == "create cluster": time.sleep(600)'), seconds=1)
     assert result.exit_code == Exit.FAILED and result.error.endswith("create cluster has not ended within 0 minutes")
 
 
@@ -162,7 +162,7 @@ def test_a_program_that_cannot_be_started(tmp_path: Path, run_dir: Path) -> None
 
 def test_sigterm_ends_the_program_with_what_it_started(tmp_path: Path, run_dir: Path) -> None:
     body = f'import subprocess\nchild = subprocess.Popen(["sleep", "600"]); open("{tmp_path}/pid", "w").write(str(child.pid)); child.wait()'
-    program = stand_in(tmp_path, body)
+    program = fake(tmp_path, body)
     script = f"""
 import pathlib
 from ansible_collections.agentlab.ocp.plugins.module_utils import signals
