@@ -26,7 +26,6 @@ class Masters:
         self._lab, self._config, self._say = lab, config, say
         self._done: list[str] = lab.kept(DONE, [])
         self._lock = threading.Lock()
-        self._threads: list[threading.Thread] = []
 
     @property
     def left(self) -> list[Node]:
@@ -35,9 +34,8 @@ class Masters:
 
     def start(self, ironic: Ironic) -> None:
         """Begin with those that are left."""
-        self._threads = [threading.Thread(target=self._run, args=(ironic, node), daemon=True) for node in self.left]
-        for thread in self._threads:
-            thread.start()
+        for node in self.left:
+            threading.Thread(target=self._run, args=(ironic, node), daemon=True).start()
 
     def _run(self, ironic: Ironic, node: Node) -> None:
         name = node["name"]

@@ -31,9 +31,9 @@ class Bootstrap(TypedDict):
     cluster_provisioning_ip: Ip
     """Where the cluster's Ironic answers, once there is one."""
     vcpus: Size
-    """Virtual CPUs, with the lab payload; a real installer has sizes of its own."""
+    """Its virtual CPUs."""
     memory_mib: Size
-    """Memory in MiB, likewise."""
+    """Its memory in MiB."""
 
 
 class _Installer(TypedDict):

@@ -8,6 +8,7 @@ from typing import Any
 from . import names
 from .machines import Reservation
 from .model import Plan
+from .topologies import Size
 
 NAME = "bootstrap"
 """Host name of the bootstrap machine."""
@@ -15,12 +16,17 @@ PROVISIONING, CLUSTER_PROVISIONING, BOOTSTRAP = 7, 8, 9
 """Offsets in the machine network of the addresses of both Ironics and of the bootstrap machine, as dev-scripts (`network.sh`) has them."""
 LIBVIRT = "qemu:///system"
 """Where the installer creates the bootstrap machine: it runs in the sandbox, which has a libvirt of its own."""
-_VCPUS, _MEMORY_MIB = 2, 3072
+_LAB, _REAL = Size(2, 3072, 0), Size(4, 6144, 20)
+
+
+def size(payload: str) -> Size:
+    """Return the size of the bootstrap machine; that of a real payload is fixed in openshift-install (pkg/infrastructure/baremetal)."""
+    return _LAB if payload == "lab" else _REAL
 
 
 def add_bootstrap(plan: Plan) -> None:
     """Add the bootstrap machine to a plan, with its name and its leases in the machine network. The plan is changed."""
-    machine = plan["networks"][0]
+    machine, machine_size = plan["networks"][0], size(plan["release"]["payload"])
     nets = [ipaddress.ip_network(subnet["cidr"]) for subnet in machine["subnets"]]
     mac = names.mac_address(plan["cluster"]["name"], NAME, 0)
     addresses = [str(net[BOOTSTRAP]) for net in nets]
@@ -30,8 +36,8 @@ def add_bootstrap(plan: Plan) -> None:
         "addresses": addresses,
         "provisioning_ip": str(nets[0][PROVISIONING]),
         "cluster_provisioning_ip": str(nets[0][CLUSTER_PROVISIONING]),
-        "vcpus": _VCPUS,
-        "memory_mib": _MEMORY_MIB,
+        "vcpus": machine_size.vcpus,
+        "memory_mib": machine_size.memory_mib,
     }
     machine["dns"]["hosts"] += [{"ip": ip, "names": [NAME]} for ip in addresses]
     for subnet, ip in zip(machine["subnets"], addresses, strict=True):
