@@ -26,6 +26,7 @@ LEFT_OUT = (
     "payload/machine_os",
     "payload/images",
     "payload/build",
+    "payload/ipi",
     "plugins/module_utils/cli",
     "plugins/module_utils/reload",
 )

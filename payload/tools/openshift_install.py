@@ -189,14 +189,10 @@ def create_ignition(folder: Path, environment: Mapping[str, str], single: bool) 
             "OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE is not set: must be the pullspec of the release image"
         )
     scheduler = load_yaml(read_file(folder / SCHEDULER), name=SCHEDULER)
-    manifests = {
-        f"{path.parent.name}/{path.name}": path.read_text()
-        for path in sorted([*(folder / "manifests").iterdir(), *(folder / "openshift").iterdir()])
-        if path.suffix in (".yaml", ".yml", ".json") and not path.name.startswith(_GENERATED)
-    }
+    manifests = manifests_of(folder)
     tls = folder / "tls"
     if environment.get("OPENSHIFT_INSTALL_LOAD_CLUSTER_CERTS") != "true":
-        _create_signers(tls)
+        create_signers(tls)
     hosts = hosts_of(config, environment)
     cluster = cluster_of(
         config,
@@ -209,7 +205,7 @@ def create_ignition(folder: Path, environment: Mapping[str, str], single: bool) 
         hosts,
         tls,
         component_images(release, config.get("pullSecret", "{}"), ""),
-        _settings(manifests),
+        settings_of(manifests),
         manifests,
         node_files=ignition.live_node_files() | ({TRUST_ANCHOR: bundle} if bundle else {}),
         invoker=environment.get("OPENSHIFT_INSTALL_INVOKER", "user"),
@@ -249,7 +245,17 @@ def create_ignition(folder: Path, environment: Mapping[str, str], single: bool) 
         (folder / consumed).rmdir()
 
 
-def _create_signers(tls: Path) -> None:
+def manifests_of(folder: Path) -> dict[str, str]:
+    """Return the manifests of an assets directory that `create manifests` has not made itself: name of the file -> text."""
+    return {
+        f"{path.parent.name}/{path.name}": path.read_text()
+        for path in sorted([*(folder / "manifests").iterdir(), *(folder / "openshift").iterdir()])
+        if path.suffix in (".yaml", ".yml", ".json") and not path.name.startswith(_GENERATED)
+    }
+
+
+def create_signers(tls: Path) -> None:
+    """Create the cluster's signers in a directory, which is made if necessary."""
     tls.mkdir(exist_ok=True)
     for name in SIGNERS:
         for kind, text in credentials.signer(name).items():
@@ -260,13 +266,13 @@ def _create_signers(tls: Path) -> None:
 def create_certificates(folder: Path, _environment: Mapping[str, str]) -> None:
     """Create the cluster's signers and the kubeadmin password in `tls`, for a host whose image has none."""
     tls, made = folder / "tls", credentials.password()
-    _create_signers(tls)
+    create_signers(tls)
     for name, text in (("kubeadmin-password", made["password"]), ("kubeadmin-password.hash", made["hash"])):
         (tls / name).touch(0o600)
         (tls / name).write_text(text)
 
 
-def _settings(manifests: Mapping[str, str]) -> dict[str, str]:
+def settings_of(manifests: Mapping[str, str]) -> dict[str, str]:
     """Return the lab's settings, which are a ConfigMap among the manifests."""
     documents = (document for name, text in manifests.items() for document in load_yaml_all(text, name=name))
     for document in documents:

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from .cluster.client import ClusterClient
 from .cluster.watcher import TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
 from .errors import ClusterError
 from .files import explain
-from .installer.binary import Running
+from .installer.binary import Running, without_password
 from .installer.state import StateError, WaitFor, load_wait_for
 from .state import write_atomic
 from .state.recording import Tape, no_tape
@@ -27,7 +26,6 @@ from .watch import Clock, Diagnose, Message, no_diagnosis
 
 LAG_SECONDS = 600
 """How much longer than the own watchers a build of openshift-install may wait: it polls and settles by itself."""
-_PASSWORD = re.compile(r",? and password: .*", re.DOTALL)
 EVENTS = ("bootstrap-complete", "install-complete")
 
 Say = Callable[[str, str], None]
@@ -89,7 +87,7 @@ def wait_for(
         show_operators=show_operators,
     )
     if not outcome.exit_code and event != "bootstrap-complete":
-        _complete(directory, outcome.console, say, skip_password)
+        say_complete(directory, outcome.console, say, skip_password=skip_password)
     return outcome
 
 
@@ -177,7 +175,7 @@ def _wait_beside(binary: Path, event: str, directory: Path, say: Say, show: Show
 
     def omit_password(level: str, text: str) -> None:
         # The wait's log is kept with the logs of the run.
-        say(level, _PASSWORD.sub("", text))
+        say(level, without_password(text))
 
     try:
         with Running(command, os.environ, omit_password if more.get("skip_password") else say) as program:
@@ -210,7 +208,8 @@ def _explain(error: InstallFailed, kube: ClusterClient, say: Say) -> None:
     say("error", str(error))
 
 
-def _complete(directory: Path, console: str | None, say: Say, skip_password: bool) -> None:
+def say_complete(directory: Path, console: str | None, say: Say, *, skip_password: bool) -> None:
+    """Report the end of an installation, in upstream's words: where credentials are, and the URL of the console, if there is one."""
     auth = (directory / "auth").resolve()
     say("info", "Install complete!")
     say(

@@ -52,6 +52,7 @@ facts:
 """
 
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +61,17 @@ from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.hypervisors import on_this_host
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.names import STATE_DIR
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.outside import machines
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import Problem, ProfileError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import PAYLOADS
+
+
+def _machines(plan: Plan) -> list[Mapping[str, Any]]:
+    bootstrap = plan["installer"].get("bootstrap") if "installer" in plan else None  # that of nodes alone has none
+    return [*on_this_host(plan), *machines(plan), *([bootstrap] if bootstrap else [])]
 
 
 def main() -> None:
@@ -89,7 +97,7 @@ def main() -> None:
             plan = short.plan({"cluster": "capacity", "nodes": params["nodes"]})
             directory, payload = params["directory"], params["payload"]
         facts = capacity.measure(Path(directory))
-        found = [] if made else capacity.check(on_this_host(plan), payload, directory, facts)
+        found = [] if made else capacity.check(_machines(plan), payload, directory, facts)
         if params["plan"] and plan["hypervisor"]["kind"] == "sandbox":
             found += capacity.closed(Path(plan["hypervisor"]["state_dir"]))
         if found:

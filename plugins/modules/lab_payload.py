@@ -45,6 +45,12 @@ options:
   log_directory:
     description: Directory whose C(.openshift_install.log) gets the progress.
     type: path
+  ironic:
+    description:
+      - Whether a real Ironic is made, too, with the images that it boots (C(flow=ipi)). Its packages are those that are locked; pip
+        installs them into the cache.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -76,6 +82,8 @@ payload:
     images: {description: Pullspec and digest by component., type: dict}
     iso: {description: Path of the base ISO., type: str}
     iso_sha256: {description: Digest of the base ISO., type: str}
+    ironic: {description: Directory of Ironic and its libraries; with O(ironic)., type: str}
+    ironic_images: {description: Directory of the images that Ironic boots; with O(ironic)., type: str}
     directory: {description: Directory of the payload., type: str}
 pushed:
   description: Number of files added to the registry's storage.
@@ -102,6 +110,7 @@ def main() -> None:
             "version": {"type": "str"},
             "storage": {"type": "path"},
             "log_directory": {"type": "path"},
+            "ironic": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -145,6 +154,8 @@ def main() -> None:
                 )
                 result["pushed"] = counts["added"]
                 result["changed"] = changed or counts["added"] > 0
+            if module.params["ironic"] and payload and not module.check_mode:
+                result["payload"] = {**payload, **builder(payload["iso"], program="ipi.images")}
         return result
 
     run(module, ensure)

@@ -50,6 +50,7 @@ LAYERS = (
     ("payload/cluster", "payload/machine_os", "payload/node_agent"),
     ("payload/api_server", "payload/images", "payload/orchestrator"),
     ("payload/build", "payload/tools"),
+    ("payload/ipi",),
     ("cli",),
 )
 # Where there is no Ansible, and what of it the payload's images do without.

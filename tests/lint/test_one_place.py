@@ -32,7 +32,7 @@ PLACES = {
             f"{LIBRARIES}/sandbox/faultd.py",
             f"{LIBRARIES}/sandbox/lifecycle.py",
             "ci/verbs.py",
-            "ci/ironic.py",
+            "payload/ipi/ironic.py",
         },
     ),
     "JSON patch (RFC 6902)": (r"import jsonpatch", {"payload/cluster/patch.py"}),

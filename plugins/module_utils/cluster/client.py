@@ -135,13 +135,13 @@ class ClusterClient:
         path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
         return self.get(path, shapes.CERTIFICATE_REQUESTS)["items"]
 
-    def approve(self, name: str) -> None:
-        """Approve a certificate request. Raises `ClusterError`."""
+    def approve(self, name: str, by: str = "agentlab add-nodes") -> None:
+        """Approve a certificate request; by: who does, for the reader of the request. Raises `ClusterError`."""
         approved = {
             "type": "Approved",
             "status": "True",
             "reason": "AgentlabApprove",
-            "message": "This CSR was approved by agentlab add-nodes.",
+            "message": f"This CSR was approved by {by}.",
         }
         path = f"/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}/approval"
         self.send("PATCH", path, {"status": {"conditions": [approved]}})

@@ -9,6 +9,7 @@ from ..releases import ReleaseProfile
 from . import check
 from .errors import FieldErrors, InstallerError
 from .models import AgentConfig, Host, InstallConfig, Manifest, Section
+from .rules.hosts import check_device_name
 from .schema import decode
 from .shapes import AGENT_CONFIG
 from .yamlio import load
@@ -202,13 +203,7 @@ def _check_host(host: Host, path: str, roles: list[str], macs: set[str], rendezv
     if name in (".", "..") or any(c == "/" or not c.isprintable() for c in name):
         errors.invalid(f"{path}.hostname", name, "must not have a slash or unprintable characters, or be . or ..")
     hints = host.get("rootDeviceHints") or {}
-    device = hints.get("deviceName", "")
-    if device:
-        at = f"{path}.rootDeviceHints.deviceName"
-        if not device.startswith("/dev/"):
-            errors.invalid(at, device, "Device Name of root device hint must be a /dev/ path")
-        elif "/" in device.removeprefix("/dev/").removeprefix("disk/by-path/"):
-            errors.invalid(at, device, "Device Name of root device hint must be path in /dev/ or /dev/disk/by-path/")
+    check_device_name(hints.get("deviceName", ""), f"{path}.rootDeviceHints", errors)
     if hints.get("wwnWithExtension"):
         errors.forbidden(
             f"{path}.rootDeviceHints.wwnWithExtension", "WWN extensions are not supported in root device hints"

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 from ..documents import DocumentError, load_json, load_yaml, read_file
 from ..files import staging
@@ -39,6 +39,7 @@ _TOOLS = {"oc": "payload.tools.oc", "nmstatectl": "plugins.module_utils.cli nmst
 _LINE = re.compile(r'^(?:time="[^"]*" )?level=(\w+) msg=(?:"((?:[^"\\]|\\.)*)"$|(.*))')
 _ESCAPED = re.compile(r"\\(.)")
 _PUBLIC = ("boot-artifacts", "rendezvousIP")
+_PASSWORD = re.compile(r",? and password: .*", re.DOTALL)
 
 Say = Callable[[str, str], None]
 
@@ -71,6 +72,11 @@ def message(line: str) -> tuple[str, str]:
         found[3] if found[2] is None else _ESCAPED.sub(lambda one: {"n": "\n", "t": "\t"}.get(one[1], one[1]), found[2])
     )
     return (level if level in LEVELS else "info"), text
+
+
+def without_password(text: str) -> str:
+    """Return a message without the password of kubeadmin, as a log that is kept has it."""
+    return _PASSWORD.sub("", text)
 
 
 class Running:
@@ -176,11 +182,12 @@ def create(given: Given, targets: Iterable[str], say: Say, *, check: bool = Fals
     return changed
 
 
-def prepare(given: Given, work: Path) -> dict[str, str]:
+def prepare(given: Given, work: Path, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Return the environment of the program, whose home, tools and trusted certificates are made below `work`.
 
-    work: an empty directory that must outlive the program. HOME is in it, `oc` and `nmstatectl` come first in PATH (an
-    installed nmstatectl is preferred), and SSL_CERT_FILE has the host's CAs and the additionalTrustBundle.
+    work: an empty directory that must outlive the program; more: other programs of the collection, as `_TOOLS`. HOME is in
+    it, `oc` and `nmstatectl` come first in PATH (an installed nmstatectl is preferred), and SSL_CERT_FILE has the host's
+    CAs and the additionalTrustBundle.
     """
     home, tools, python = work / "home", work / "tools", work / "python"
     package = python / "ansible_collections"
@@ -190,7 +197,7 @@ def prepare(given: Given, work: Path) -> dict[str, str]:
     (package / "agentlab" / "ocp").symlink_to(given.collection.resolve())
     home.mkdir()
     tools.mkdir()
-    for name, words in _TOOLS.items():
+    for name, words in {**_TOOLS, **more}.items():
         module = f"ansible_collections.agentlab.ocp.{words}"
         script = tools / name
         script.write_text(

@@ -126,6 +126,19 @@ def capability_names(config: InstallConfig, errors: FieldErrors) -> None:
             errors.unsupported(f"capabilities.additionalEnabledCapabilities[{index}]", name, CAPABILITIES)
 
 
+def capabilities_of(config: InstallConfig) -> set[str]:
+    """Return the capabilities of the cluster: those of the baseline, which is the release's by default, and the additional ones."""
+    capabilities = config.get("capabilities") or {}
+    baseline = capabilities.get("baselineCapabilitySet") or "vCurrent"
+    found = {*(capabilities.get("additionalEnabledCapabilities") or [])}
+    if baseline in _ADDED and baseline != "None":
+        for name, names in _ADDED.items():
+            found |= {*names}
+            if name == baseline:
+                break
+    return found
+
+
 def _capabilities(config: InstallConfig, errors: FieldErrors) -> None:
     capabilities = config.get("capabilities")
     if capabilities is None:
@@ -133,12 +146,7 @@ def _capabilities(config: InstallConfig, errors: FieldErrors) -> None:
     path = "capabilities"
     baseline = capabilities.get("baselineCapabilitySet") or "vCurrent"
     more = capabilities.get("additionalEnabledCapabilities")
-    available = {*(more or [])}
-    if baseline in _ADDED and baseline != "None":
-        for name, names in _ADDED.items():
-            available |= {*names}
-            if name == baseline:
-                break
+    available = capabilities_of(config)
     at = "additionalEnabledCapabilities"
     platform = platform_name(config)
     if "marketplace" in available and "OperatorLifecycleManager" not in available:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
-from . import dialog, faults, hypervisors, names, outside_build, tests
+from . import dialog, faults, hypervisors, ipi, names, outside_build, tests
 from .balancers import balancer, balances
 from .disks import disks
 from .fields import Platform, Role
@@ -118,6 +118,8 @@ def build(profile: Profile, cluster: str) -> Plan:
     if maker := MAKERS.get(platform):
         for node in nodes:
             node["manufacturer"] = maker
+    if profile["flow"] == "ipi":
+        ipi.add_bootstrap(plan)
     _apply_faults(plan)
     return plan
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
+from . import ipi
 from .build import machine, node_names, state_directory
 from .options import Profile
 from .outside import complete
@@ -76,7 +77,8 @@ def needs_of(profile: Profile, *, existing: bool = False) -> Needs:
 def _machines(profile: Profile, *, existing: bool) -> list[Mapping[str, Any]]:
     found = [machine(profile, name, role) for name, role, __ in node_names(profile)]
     own = [complete(one) for one in profile["machines"]]
-    return [*(one for one in found if existing or not one.get("bare_metal")), *own]
+    bootstrap = [ipi.size(profile["release"]["payload"])._asdict()] if profile["flow"] == "ipi" else []
+    return [*(one for one in found if existing or not one.get("bare_metal")), *own, *bootstrap]
 
 
 def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, facts: Facts) -> list[Finding]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..release.mirror_set import MirrorSource
 from ..vocabulary import SETTINGS_MANIFEST, WITH_VIPS
-from . import disks, faults, phases
+from . import disks, faults, ipi, phases
 from .machines import Node
 from .model import Plan
 from .options import DigestSource
@@ -138,7 +138,7 @@ def _of(plan: Plan, role: str) -> list[Node]:
 
 
 def _hosts_in_install_config(plan: Plan) -> bool:
-    return plan["installer"].get("hosts_in") == "install-config"
+    return plan["installer"].get("hosts_in") == "install-config" or bool(plan["installer"].get("bootstrap"))
 
 
 def _platform(plan: Plan) -> dict[str, Any]:
@@ -154,6 +154,7 @@ def _platform(plan: Plan) -> dict[str, Any]:
     if _hosts_in_install_config(plan):
         # Otherwise the BMCs would ask for a provisioning network, which the lab lacks.
         section["provisioningNetwork"] = "Disabled"
+        section |= ipi.platform(plan)
         section["hosts"] = [_baremetal_host(plan, node) for node in phases.installed(plan)]
     return {name: section}
 

@@ -48,7 +48,7 @@ def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
             trust_bundle=trust_bundle,
             more_sources=_named(mirrors, "installer.mirrors_file", files.mirror_sources) if mirrors else (),
         ),
-        _AGENT_CONFIG: agent_config(plan),
+        **({} if installer.get("bootstrap") else {_AGENT_CONFIG: agent_config(plan)}),
         **{f"{manifests.FOLDER}/{name}": manifest for name, manifest in _manifests(plan).items()},
     }
     consumed = any((run_dir / name).exists() for name in _CONSUMERS)

@@ -7,14 +7,13 @@ schema, Ansible's options and the reference page (`describe`).
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from ..releases import RELEASES
 from .balancer import Balancer
 from .faults import PlanFault
 from .fields import (
     BootMode,
-    Cidr,
     Directory,
     Domain,
     Duration,
@@ -30,7 +29,6 @@ from .fields import (
     Password,
     Platform,
     Port,
-    Prefix,
     Ref,
     Repository,
     Source,
@@ -39,8 +37,8 @@ from .fields import (
     Version,
 )  # fmt: skip
 from .hypervisor_model import Hypervisor
+from .installer_inputs import Installer
 from .machines import Network, Node
-from .options import DigestSource
 from .outside import Machine
 from .settings import SETTINGS
 from .tests import Test
@@ -246,55 +244,6 @@ class Boot(_Boot, total=False):
 
     eject: Eject | None
     """When a machine loses its medium; null, or not given: never."""
-
-
-class ClusterNetwork(TypedDict):
-    """A range of pod addresses."""
-
-    cidr: Cidr
-    """The range."""
-    host_prefix: Prefix
-    """Prefix length of the part that each node gets."""
-
-
-class _Installer(TypedDict):
-    """Of the installer's input files, what each plan has."""
-
-    ssh_key_file: File | None
-    """File with public keys that may log in to the nodes, in addition to the key of the run."""
-    pull_secret_file: File | None
-    """File with the pull secret of a real payload's registries."""
-    network_type: Name
-    """The network plugin."""
-    cluster_network: list[ClusterNetwork]
-    """Ranges of pod addresses."""
-    service_network: list[Cidr]
-    """Ranges of service addresses."""
-    machine_network: list[Cidr]
-    """Ranges of the machine network."""
-    ntp_sources: list[Host]
-    """Time servers of the nodes."""
-    image_digest_sources: list[DigestSource]
-    """Mirrors of the release."""
-    fips: bool
-    """Whether the cluster is installed in FIPS mode."""
-    install_config: dict[str, Any]
-    """Laid over install-config.yaml as it stands: mappings are merged, everything else is replaced."""
-    agent_config: dict[str, Any]
-    """Laid over agent-config.yaml, likewise."""
-
-
-class Installer(_Installer, total=False):
-    """What the installer's input files need beyond the machines."""
-
-    hosts_in: Literal["agent-config", "install-config"] | None
-    """The file that describes the machines; null, or not given: agent-config.yaml."""
-    mirrors_file: File | None
-    """File with more mirrors, of oc-mirror v2 or `agentlab mirror`; null, or not given: there is none."""
-    manifests: dict[Name, dict[str, Any]] | None
-    """Extra manifests, by name; each is written to `openshift/NAME.yaml`. Null, or not given: there are none."""
-    manifests_dir: File | None
-    """Folder with more of them; null, or not given: there is none."""
 
 
 class _Plan(TypedDict):

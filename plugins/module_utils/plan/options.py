@@ -326,6 +326,9 @@ class InstallerOptions(TypedDict, total=False):
 class Profile(TypedDict, total=False):
     """A cluster: what differs from the defaults."""
 
+    flow: Literal["agent", "ipi"]
+    """How it is installed: by the agent-based installer, or `ipi` (installer-provisioned infrastructure): from a bootstrap machine whose
+    Ironic provisions the control plane by the BMCs; see ipi.md."""
     topology: Annotated[str, OneOf(TOPOLOGIES)]
     """How many nodes of which role and size."""
     stack: Stack

@@ -21,6 +21,7 @@ FAMILIES: dict[str, tuple[Family, ...]] = {
 }
 
 DEFAULTS: dict[str, Any] = {
+    "flow": "agent",
     "topology": "sno",
     "stack": "ipv4",
     "addressing": "dhcp",

@@ -12,7 +12,7 @@ from typing import Any
 from ..documents import load_json
 from ..log import Log
 
-PROGRAM = "ansible_collections.agentlab.ocp.payload.build"
+PACKAGE = "ansible_collections.agentlab.ocp.payload"
 
 
 class PayloadError(ValueError):
@@ -36,15 +36,18 @@ class Builder:
         self.scratch, self.cache = scratch, cache
         self.log = Log(log_directory if log_directory and log_directory.is_dir() else None, emit=lambda line: None)
 
-    def __call__(self, *arguments: str) -> Any:
-        """Return the JSON that the builder prints for `arguments`. Raises `PayloadError` when it fails."""
+    def __call__(self, *arguments: str, program: str = "build") -> Any:
+        """Return the JSON that the builder prints for `arguments`. Raises `PayloadError` when it fails.
+
+        program: the module of the package `payload`: `build`, or `ipi.images` for what a real Ironic needs.
+        """
         environment = {
             **os.environ,
             "PYTHONPATH": str(self.scratch),
             "XDG_CACHE_HOME": str(self.cache),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        command = [sys.executable, "-m", PROGRAM, *arguments, "--json", "--progress"]
+        command = [sys.executable, "-m", f"{PACKAGE}.{program}", *arguments, "--json", "--progress"]
         with subprocess.Popen(
             command,
             env=environment,

@@ -14,7 +14,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies impor
 
 ROOT = Path(__file__).resolve().parents[3]
 PROFILES = ROOT / "config_examples"
-NAMES = [name for name in sorted(path.stem for path in PROFILES.glob("*.yml")) if not name.endswith("_ocp")]
+# Of `flow: ipi` see tests/unit/installer/test_ipi.py.
+NAMES = [name for name in sorted(path.stem for path in PROFILES.glob("*.yml")) if not name.endswith(("_ocp", "_ipi"))]
 SCENARIOS = [f"{topology.upper()}_{stack}" for topology in TOPOLOGIES for stack in ("IPV4", "IPV6", "IPV4V6")]
 
 # What the installer sets itself, and then warns of; of a vSphere without vCenters it warns as of its old form.

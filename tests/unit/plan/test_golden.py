@@ -49,7 +49,8 @@ def test_profile(name: str) -> None:
     plan = secrets.into(plan, {"bmc": "password", "registry": "ocp-pass", "registry_http": "x", "nodes": {}})
     install_config = configs.install_config(plan, pull_secret={"auths": {}}, ssh_key="KEY", trust_bundle="CA\n")
     check(name, "install-config", install_config)
-    check(name, "agent-config", configs.agent_config(plan))
+    if not plan["installer"].get("bootstrap"):
+        check(name, "agent-config", configs.agent_config(plan))
     if phases.joining(plan):
         check(name, "nodes-config", configs.nodes_config(plan))
     check_xml(name, "networks", [network.render(entry, OWNER, private=True) for entry in plan["networks"]])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs, urlsplit
+
 from .. import check
 from ..errors import FieldErrors
 from ..models import InstallConfig, Section
+from .hosts import driver_scheme
 
 
 def check_baremetal(section: Section, errors: FieldErrors) -> None:
@@ -28,9 +31,13 @@ def check_provisioning(config: InstallConfig, section: Section, errors: FieldErr
     section: `platform.baremetal` with its defaults. Problems are added to `errors`, with upstream's texts.
     """
     hosts = section.get("hosts") or []
-    if not any((host.get("bmc") or {}).get("address") for host in hosts):
-        return
-    path = "platform.baremetal"
+    if any((host.get("bmc") or {}).get("address") for host in hosts):
+        check_provisioning_network(config, section, errors)
+
+
+def check_provisioning_network(config: InstallConfig, section: Section, errors: FieldErrors) -> None:
+    """Check the provisioning network and the BMCs of the hosts, each of which needs one; as `check_provisioning`."""
+    path, hosts = "platform.baremetal", section.get("hosts") or []
     if section["provisioningNetwork"] == "Disabled":
         _no_provisioning_network(config, section, path, errors)
     else:
@@ -63,11 +70,59 @@ _NETWORK_BOOT = {
 }  # fmt: skip
 
 
+def check_bootstrap(config: InstallConfig, section: Section, errors: FieldErrors) -> None:
+    """Check what the installer needs for its bootstrap machine: where it is created, its addresses and images.
+
+    section: `platform.baremetal` with its defaults. Problems are added to `errors`, with upstream's texts. Whether the
+    images are there, and the bridges of another host, is up to the installer.
+    """
+    path, ip = "platform.baremetal", section.get("bootstrapProvisioningIP", "")
+    machine = [entry.get("cidr", "") for entry in config["networking"]["machineNetwork"]]
+    inside = any(net is not None and _within(ip, net) for net in map(check.network, machine))
+    if section["provisioningNetwork"] == "Disabled":
+        if ip and not inside:
+            text = f"provisioning network is disabled, IP expected to be in one of the machine networks: {','.join(machine)}"
+            errors.invalid(f"{path}.bootstrapProvisioningIP", ip, text)
+    else:
+        net = check.network(section.get("provisioningNetworkCIDR", ""))
+        if net is not None and not _within(ip, net):
+            errors.invalid(f"{path}.bootstrapProvisioningIP", ip, f'"{ip}" is not in the provisioning network')
+        if inside:
+            errors.invalid(f"{path}.bootstrapProvisioningIP", ip, "the IP must not be in one of the machine networks")
+    if why := check.uri(section["libvirtURI"]):
+        errors.invalid(f"{path}.libvirtURI", section["libvirtURI"], why)
+    for field in ("bootstrapOSImage", "clusterOSImage"):
+        url = section.get(field, "")
+        if url and (why := _image_fault(url)):
+            errors.invalid(f"{path}.{field}", url, why)
+
+
+def check_static_bootstrap(section: Section, errors: FieldErrors) -> None:
+    """Check that the static network of the bootstrap machine is whole; the first part that lacks another one is reported."""
+    given = {part: section.get(f"bootstrapExternalStatic{part}") for part in ("IP", "Gateway", "DNS")}
+    for part, needed in (("IP", "Gateway"), ("IP", "DNS"), ("Gateway", "IP"), ("DNS", "IP")):
+        if given[part] and not given[needed]:
+            names = (f"BootstrapExternalStatic{needed}", f"BootstrapExternalStatic{part}")
+            errors.required("platform.baremetal", f"You must specify a value for {names[0]} when {names[1]} is set.")
+            return
+
+
+def _image_fault(url: str) -> str:
+    if check.request_uri(url):
+        return f"the URI provided: {url} is invalid"
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        return f"the URI provided: {url} must begin with http/https"
+    checksum = parse_qs(parts.query).get("sha256", [""])[0]
+    if not checksum:
+        return f"the sha256 parameter in the {url} URI is missing"
+    return f"the sha256 parameter in the {url} URI is invalid" if len(checksum) != 64 else ""
+
+
 def _no_provisioning_network(config: InstallConfig, section: Section, path: str, errors: FieldErrors) -> None:
     for index, host in enumerate(section["hosts"]):
         address = (host.get("bmc") or {}).get("address", "")
-        scheme = address.partition("://")[0].partition("+")[0] if "://" in address else "ipmi"
-        driver = _NETWORK_BOOT.get(scheme)
+        driver = _NETWORK_BOOT.get(driver_scheme(address))
         if driver:
             errors.invalid(f"{path}.hosts[{index}].bmc", address, f"driver {driver} requires provisioning network")
     ip = section.get("clusterProvisioningIP", "")

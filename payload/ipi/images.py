@@ -1,4 +1,4 @@
-"""What `ci/ironic.py` needs: a real Ironic, and the images that it boots and writes, all made of locked packages and the lab's OS.
+"""The parts of a lab's real Ironic: its programs, and the images that it boots and writes, made of locked packages and the lab's OS.
 
 The ramdisk is the initrd and the root file system of the live ISO, and a squashfs with ironic-python-agent and the
 programs that it calls, which a hook of the initrd lays over /usr. The disk image boots the lab's OS from its EFI system
@@ -7,16 +7,22 @@ partition.
 
 from __future__ import annotations
 
+import argparse
+import json
 import platform
 import shutil
 import sys
 from pathlib import Path
 
-from ansible_collections.agentlab.ocp.payload.build import digests, steps
-from ansible_collections.agentlab.ocp.payload.machine_os import bootloader, cpio, debs, distro, rootfs
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import ROOT
-from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
+from ...plugins.module_utils.coreos.iso import LiveIso
+from ...plugins.module_utils.files import usual_umask
+from ..build import digests, steps
+from ..machine_os import bootloader, cpio, debs, distro, rootfs
 
+_HERE = Path(__file__).resolve().parent
+_ROOT = _HERE.parents[1]
+PLUGIN = "install_coreos"
+"""The hardware manager of the ramdisk: a module of that name, here and there."""
 PROGRAMS = (
     "bsdextrautils",
     "file", "libmagic1", "libmagic-mgc",
@@ -67,15 +73,16 @@ def grub_config() -> str:
 
 def environment(made: steps.Steps) -> Path:
     """Return a directory with Ironic and its libraries, for PYTHONPATH of this interpreter."""
-    lock = ROOT / "requirements-ironic.lock"
+    lock = _ROOT / "requirements-ironic.lock"
     key = digests.hash_of([sys.version, digests.digest_path(lock)])
     return made.step("ironic", key, "Ironic", lambda out: _install(lock, out, sys.version.split()[0]))
 
 
 def images(made: steps.Steps, iso: Path) -> Path:
     """Return a directory with `kernel`, `ramdisk`, `esp.img` and `disk.raw`, made of the lab's base ISO `iso`."""
-    lock = ROOT / "requirements-ironic-agent.lock"
-    key = digests.hash_of([digests.digest_path(path) for path in (iso, lock, Path(__file__))])
+    lock = _ROOT / "requirements-ironic-agent.lock"
+    made_of = (iso, lock, Path(__file__), _HERE / f"{PLUGIN}.py")
+    key = digests.hash_of([digests.digest_path(path) for path in made_of])
     return made.step("ironic-images", key, "The ramdisk of Ironic", lambda out: _images(iso, lock, out, made.cache))
 
 
@@ -103,6 +110,7 @@ def _images(iso: Path, lock: Path, out: Path, cache: Path) -> None:
     packages = tree / "usr/lib/python3/dist-packages"
     _install(lock, packages, python)
     shutil.rmtree(packages / "bin")
+    _plug_in(packages)
     distro.run(
         "/usr/bin/python3", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash", packages
     )
@@ -126,6 +134,16 @@ def _images(iso: Path, lock: Path, out: Path, cache: Path) -> None:
     bootloader.fat_image(out / "esp.img", {**loaders, grub_config(): search.encode()}, "ESP")
     _disk(out, loaders, host, {name: parts[name] for name in ("initrd.img", "rootfs.img")})
     shutil.rmtree(work)
+
+
+def _plug_in(packages: Path) -> None:
+    """Add the hardware manager, which the agent finds by an entry point of installed packages."""
+    shutil.copyfile(_HERE / f"{PLUGIN}.py", packages / f"agentlab_{PLUGIN}.py")
+    facts = packages / f"agentlab_{PLUGIN}-1.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: agentlab-{PLUGIN.replace('_', '-')}\nVersion: 1\n")
+    manager = f"{PLUGIN} = agentlab_{PLUGIN}:InstallCoreos"
+    (facts / "entry_points.txt").write_text(f"[ironic_python_agent.hardware_managers]\n{manager}\n")
 
 
 def _loaders(iso: Path, work: Path) -> dict[str, Path | bytes]:
@@ -162,3 +180,25 @@ def _disk(out: Path, loaders: dict[str, Path | bytes], host: distro.Distro, part
         f"--partition-guid=1:{GUIDS[1]}",
     )
     distro.run("env", libraries, tree / "sbin/sgdisk", *table, disk)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Make Ironic and the images for a base ISO; print their directories as JSON: `ironic` and `ironic_images`."""
+    parser = argparse.ArgumentParser(prog="payload.ipi.images", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("iso", type=Path)
+    for name in ("json", "progress"):
+        parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args(argv)
+    usual_umask()
+    made = steps.Steps(steps.cache_root(), lambda text: print(text, file=sys.stderr, flush=True))
+    try:
+        with steps.lock(made.cache / "lock", made.say):
+            print(json.dumps({"ironic": str(environment(made)), "ironic_images": str(images(made, args.iso))}))
+    except (distro.BuildError, OSError) as error:
+        print(f"agentlab payload: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Installer-provisioned infrastructure (`flow: ipi`): the bootstrap machine of a plan, and its part of install-config.yaml."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from . import names
+from .machines import Reservation
+from .model import Plan
+from .topologies import Size
+
+NAME = "bootstrap"
+"""Host name of the bootstrap machine."""
+PROVISIONING, CLUSTER_PROVISIONING, BOOTSTRAP = 7, 8, 9
+"""Offsets in the machine network of the addresses of both Ironics and of the bootstrap machine, as dev-scripts (`network.sh`) has them."""
+LIBVIRT = "qemu:///system"
+"""Where the installer creates the bootstrap machine: it runs in the sandbox, which has a libvirt of its own."""
+_LAB, _REAL = Size(2, 3072, 0), Size(4, 6144, 20)
+
+
+def size(payload: str) -> Size:
+    """Return the size of the bootstrap machine; that of a real payload is fixed in openshift-install (pkg/infrastructure/baremetal)."""
+    return _LAB if payload == "lab" else _REAL
+
+
+def add_bootstrap(plan: Plan) -> None:
+    """Add the bootstrap machine to a plan, with its name and its leases in the machine network. The plan is changed."""
+    machine, machine_size = plan["networks"][0], size(plan["release"]["payload"])
+    nets = [ipaddress.ip_network(subnet["cidr"]) for subnet in machine["subnets"]]
+    mac = names.mac_address(plan["cluster"]["name"], NAME, 0)
+    addresses = [str(net[BOOTSTRAP]) for net in nets]
+    plan["installer"]["bootstrap"] = {
+        "name": NAME,
+        "mac": mac,
+        "addresses": addresses,
+        "provisioning_ip": str(nets[0][PROVISIONING]),
+        "cluster_provisioning_ip": str(nets[0][CLUSTER_PROVISIONING]),
+        "vcpus": machine_size.vcpus,
+        "memory_mib": machine_size.memory_mib,
+    }
+    machine["dns"]["hosts"] += [{"ip": ip, "names": [NAME]} for ip in addresses]
+    for subnet, ip in zip(machine["subnets"], addresses, strict=True):
+        if subnet["dhcp"]:
+            lease: Reservation = {"mac": mac, "duid": None, "ip": ip, "name": NAME}
+            if subnet["family"] == "ipv6":
+                lease |= {"mac": None, "duid": names.duid_ll(mac)}
+            machine["reservations"].append(lease)
+
+
+def platform(plan: Plan) -> dict[str, Any]:
+    """Return what `platform.baremetal` of install-config.yaml has beyond VIPs and hosts; nothing for the agent-based installer.
+
+    The bootstrap machine gets its address by DHCP, or where the machine network has none, `bootstrapExternalStaticIP`.
+    """
+    bootstrap = plan["installer"].get("bootstrap")
+    if not bootstrap:
+        return {}
+    machine = plan["networks"][0]
+    section: dict[str, Any] = {
+        "libvirtURI": LIBVIRT,
+        "externalBridge": machine["bridge"],
+        "externalMACAddress": bootstrap["mac"],
+        "bootstrapProvisioningIP": bootstrap["provisioning_ip"],
+        "clusterProvisioningIP": bootstrap["cluster_provisioning_ip"],
+    }
+    subnet = machine["subnets"][0]
+    if not subnet["dhcp"]:
+        section |= {
+            "bootstrapExternalStaticIP": bootstrap["addresses"][0],
+            "bootstrapExternalStaticGateway": subnet["gateway"],
+            "bootstrapExternalStaticDNS": subnet["gateway"],
+        }
+    return section
