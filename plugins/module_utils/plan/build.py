@@ -109,17 +109,13 @@ def build(profile: Profile, cluster: str) -> Plan:
         "snapshots": list(profile["snapshots"]),
         "tests": [tests.complete(test) for test in profile["tests"]],
     }
-    outside_build.add(plan, profile)
-    if profile["hypervisors"]:
-        plan["hypervisors"] = more = hypervisors.further(profile, cluster, networks, nodes, vips)
-        hypervisors.assign(profile, nodes, more)
+    for add in (outside_build.add, hypervisors.add, ipi.add):
+        add(plan, profile)
     if platform == "external":
         plan["cluster"]["external"] = _external(profile)
     if maker := MAKERS.get(platform):
         for node in nodes:
             node["manufacturer"] = maker
-    if profile["flow"] == "ipi":
-        ipi.add_bootstrap(plan)
     _apply_faults(plan)
     return plan
 

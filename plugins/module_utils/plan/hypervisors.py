@@ -54,6 +54,13 @@ def memory_of(profile: Profile) -> dict[str, int | None]:
     }
 
 
+def add(plan: Plan, profile: Profile) -> None:
+    """Add the further hypervisors of a complete profile to its plan, and which of the nodes each has. The plan is changed."""
+    if profile["hypervisors"]:
+        plan["hypervisors"] = further(profile, plan["cluster"]["name"], plan["networks"], plan["nodes"], plan["vips"])
+        assign(profile, plan["nodes"], plan["hypervisors"])
+
+
 def further(profile: Profile, cluster: str, networks: list[Network], nodes: list[Node], vips: Vips) -> list[Hypervisor]:
     """Return the further hypervisors of a complete profile's plan, whose networks, nodes and VIPs are given.
 

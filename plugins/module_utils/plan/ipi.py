@@ -8,6 +8,7 @@ from typing import Any
 from . import names
 from .machines import Reservation
 from .model import Plan
+from .options import Profile
 from .topologies import Size
 
 NAME = "bootstrap"
@@ -24,8 +25,10 @@ def size(payload: str) -> Size:
     return _LAB if payload == "lab" else _REAL
 
 
-def add_bootstrap(plan: Plan) -> None:
-    """Add the bootstrap machine to a plan, with its name and its leases in the machine network. The plan is changed."""
+def add(plan: Plan, profile: Profile) -> None:
+    """Add the bootstrap machine of flow `ipi` to a plan, with its name and its leases in the machine network. The plan is changed."""
+    if profile["flow"] != "ipi":
+        return
     machine, machine_size = plan["networks"][0], size(plan["release"]["payload"])
     nets = [ipaddress.ip_network(subnet["cidr"]) for subnet in machine["subnets"]]
     mac = names.mac_address(plan["cluster"]["name"], NAME, 0)
