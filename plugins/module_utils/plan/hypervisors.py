@@ -57,8 +57,9 @@ def memory_of(profile: Profile) -> dict[str, int | None]:
 def add(plan: Plan, profile: Profile) -> None:
     """Add the further hypervisors of a complete profile to its plan, and which of the nodes each has. The plan is changed."""
     if profile["hypervisors"]:
-        plan["hypervisors"] = further(profile, plan["cluster"]["name"], plan["networks"], plan["nodes"], plan["vips"])
-        assign(profile, plan["nodes"], plan["hypervisors"])
+        found = further(profile, plan["cluster"]["name"], plan["networks"], plan["nodes"], plan["vips"])
+        assign(profile, plan["nodes"], found)
+        plan["hypervisors"] = found
 
 
 def further(profile: Profile, cluster: str, networks: list[Network], nodes: list[Node], vips: Vips) -> list[Hypervisor]:
