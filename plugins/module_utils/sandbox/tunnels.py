@@ -1,6 +1,6 @@
 """The VXLANs by which the networks of further hypervisors are joined to those of the first one, with the kernel's own devices.
 
-Two sandboxes of one host are joined by a pair of links, which has room for the 50 bytes that a VXLAN adds. Between hosts the VXLAN is
+Two sandboxes of one host are joined by a pair of links, whose MTU is larger by the 50 bytes that a VXLAN adds. Between hosts the VXLAN is
 theirs, also where its end is at a bridge of a sandbox: a device that was moved keeps its socket in the namespace where it was made.
 """
 

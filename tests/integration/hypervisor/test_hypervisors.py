@@ -1,21 +1,27 @@
-"""Several hypervisors: two sandboxes of one host, one L2 network over VXLAN between them, all BMCs behind one address. No machine is started."""
+"""Several hypervisors: one L2 network over VXLAN between them, all BMCs behind one address. No machine is started."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).parents[3]
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 CLI = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 TWO = {"topology": "compact", "stack": "dualstack", "hypervisors": [{"name": "second"}]}
 GATEWAYS = {"192.168.111.1": 1472, "fd2e:6f44:5dd8:c956::1": 1452}
@@ -63,6 +69,15 @@ print("ready", flush=True)
 while True:
     for server in select.select(servers, [], [])[0]:
         server.sendto(*server.recvfrom(2048))
+"""
+
+
+UNDERLAY = """
+ip -netns "$0" link add under mtu 1550 type veth peer name under mtu 1550 netns "$1"
+ip -netns "$1" address add 192.0.2.1/24 dev under
+ip -netns "$0" address add 192.0.2.2/24 dev under
+ip -netns "$1" link set under up
+ip -netns "$0" link set under up
 """
 
 
@@ -121,6 +136,86 @@ def test_two_sandboxes_are_one_lab(lab: Any, traces: Any) -> None:
     one.play("destroy")
     assert traces() == before
     assert not one.parent.exists()
+
+
+@pytest.fixture
+def far(base: Path, host: namespaces.Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[namespaces.Running]:
+    """Another sandbox that plays a host, which `host` reaches by ssh at 192.0.2.2; the links between both have an MTU of 1550."""
+    if not SSHD:
+        pytest.skip("needs openssh-server")
+    name = f"agtest-far-{os.getpid()}"
+    state_dir = base / "far-host" / name
+    who = owner.Caller(owner.Owner(name, str(base), os.getuid(), "root", "far", ""))
+    namespaces.ensure(who, f"agentlab-{name}", state_dir, ["127.0.0.1"], "test")
+    there = namespaces.require(name, state_dir)
+    subprocess.run(["sh", "-e", "-c", UNDERLAY, f"agentlab-{name}", host.netns], check=True)
+    folder = base / "ssh"
+    folder.mkdir(mode=0o700)
+    for key in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True)
+    kind, key, *__ = (folder / "host.pub").read_text().split()
+    (folder / "known").write_text(f"192.0.2.2 {kind} {key}\n")
+    (folder / "sshd_config").write_text(
+        f"ListenAddress 192.0.2.2\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/user.pub\nStrictModes no\n"
+        f"PermitRootLogin prohibit-password\nUsePAM no\nPidFile none\nSubsystem sftp internal-sftp\n"
+        f"SetEnv PATH={os.environ['PATH']}\n")  # fmt: skip
+    (folder / "config").write_text(
+        f"Host *\n  User root\n  IdentityFile {folder}/user\n  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known\n"
+        f"  GlobalKnownHostsFile /dev/null\n")  # fmt: skip
+    monkeypatch.setenv("ANSIBLE_SSH_ARGS", f"-F {folder}/config -o ControlMaster=no")
+    monkeypatch.setenv("ANSIBLE_PYTHON_INTERPRETER", sys.executable)
+    serve = f"mkdir -p -m 0755 /run/sshd; exec {SSHD} -D -e -f {folder}/sshd_config"
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([*namespaces.enter(there), "sh", "-c", serve], stderr=log)
+    try:
+        for __ in range(200):
+            if "Server listening" in (folder / "log").read_text():
+                break
+            assert process.poll() is None, (folder / "log").read_text()
+            time.sleep(0.1)
+        yield there
+    finally:
+        process.terminate()
+        process.wait()
+        found = owner.read(state_dir)
+        assert found
+        namespaces.remove(f"agentlab-{name}", state_dir, found)
+
+
+def test_the_second_is_reached_by_ssh(lab: Any, traces: Any, far: namespaces.Running, base: Path) -> None:
+    second = {"name": "second", "kind": "ssh", "host": "192.0.2.2", "user": "root", "address": "192.0.2.2"}
+    profile = {
+        "topology": "compact",
+        "hypervisor": {"address": "192.0.2.1"},
+        "hypervisors": [{**second, "state_dir": str(base / "far")}],
+    }
+
+    def there(*command: str) -> str:
+        done = subprocess.run([*namespaces.enter(far), *command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    before, links = traces(), there("ip", "-o", "link")
+    one = lab("agtest", profile)
+    one.play("prepare")
+    assert there("virsh", "list", "--all", "--name").split() == ["agtest_master_1"]
+    with subprocess.Popen([*one.inside(), sys.executable, "-c", ECHO], stdout=subprocess.PIPE, text=True) as echo:
+        assert echo.stdout and echo.stdout.readline() == "ready\n"
+        assert int(there(sys.executable, "-c", WHOLE, "192.168.111.1", "1472")) == 1472
+        echo.kill()
+    assert agentlab(one, "power", "master-1").stdout.strip().endswith("off")
+    assert {*re.findall(r"changed=(\d+)", one.play("prepare")[1])} == {"0"}
+    # While it is away, what is on it stays in the list of what `destroy` removes.
+    there("ip", "link", "set", "dev", "under", "down")
+    done = subprocess.run(
+        one.command("destroy"), capture_output=True, text=True, env=one.environment(), cwd=ROOT, check=False
+    )
+    assert done.returncode and "second" in done.stdout and "UNREACHABLE" in done.stdout, done.stdout + done.stderr
+    assert not one.state_dir.exists() and (one.run_dir / "state.json").exists()
+    there("ip", "link", "set", "dev", "under", "up")
+    one.play("destroy")
+    assert (traces(), there("ip", "-o", "link")) == (before, links)
+    assert not (one.run_dir / "state.json").exists() and not (base / "far").exists()
 
 
 def host_pid(one: Any) -> int:

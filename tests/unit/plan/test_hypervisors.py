@@ -47,7 +47,7 @@ def test_machines_go_where_most_memory_is_left(sizes: list[int], memory: list[in
     left = {
         name: size - sum(sizes[int(one[1:])] for one in placed if placed[one] == name) for name, size in names.items()
     }
-    # Whoever got a machine had, before its last and smallest one, at least as much left as any other has now.
+    # One that got a machine had, before its last and smallest one, at least as much left as any other has now.
     for name in {*placed.values()}:
         least = min(sizes[int(one[1:])] for one in placed if placed[one] == name)
         assert left[name] + least >= max(left.values())
