@@ -60,6 +60,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity,
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import virtual
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.names import STATE_DIR
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.outside import machines
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import Problem, ProfileError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import PAYLOADS
@@ -88,7 +89,7 @@ def main() -> None:
             plan = short.plan({"cluster": "capacity", "nodes": params["nodes"]})
             directory, payload = params["directory"], params["payload"]
         facts = capacity.measure(Path(directory))
-        lacking = [] if made else capacity.check(virtual(plan["nodes"]), payload, directory, facts)
+        lacking = [] if made else capacity.check([*virtual(plan["nodes"]), *machines(plan)], payload, directory, facts)
         if lacking:
             raise ProfileError([Problem.of(platform.node(), *finding) for finding in lacking])
         return {"changed": False, "facts": facts}
