@@ -9,18 +9,21 @@ from typing import TypedDict
 
 from .. import state
 from ..plan import rundir
+from ..plan.outside import machines
 from ..sandbox import namespaces
 from ..state import owner
 from .output import add_output, print_output
 from .places import run_dir
 from .terminal import say
 
-_COLUMNS = ("NAME", "TOPOLOGY", "STACK", "NODES", "STATE", "OWNER", "RUN DIRECTORY")
+_COLUMNS = ("NAME", "TOPOLOGY", "STACK", "NODES", "MACHINES", "STATE", "OWNER", "RUN DIRECTORY")
 
 
 class Row(TypedDict):
-    """One cluster. topology, stack and nodes are null if only its owner can read the plan; owner is null without a lab.
+    """One cluster.
 
+    topology, stack, nodes and machines (those outside of the cluster) are null if only its owner can read the plan; owner is null
+    without a lab.
     state: the last stage and its result (`validate ok`), `running` after a stage that has not ended, `planned`, or what is
     wrong with its files.
     """
@@ -29,6 +32,7 @@ class Row(TypedDict):
     topology: str | None
     stack: str | None
     nodes: int | None
+    machines: int | None
     state: str
     owner: str | None
     run_dir: str
@@ -81,7 +85,13 @@ def _of_run(path: Path) -> Row:
         return _row(path.name, str(error).partition("\n")[0], run_dir=str(path))
     row = _row(path.name, _state(stages), owner=f"{lab.user} on {lab.host}" if lab else None, run_dir=str(path))
     cluster = plan["cluster"]
-    return {**row, "topology": cluster["topology"], "stack": cluster["stack"], "nodes": len(plan["nodes"])}
+    return {
+        **row,
+        "topology": cluster["topology"],
+        "stack": cluster["stack"],
+        "nodes": len(plan["nodes"]),
+        "machines": len(machines(plan)),
+    }
 
 
 def _row(name: str, text: str, *, run_dir: str, owner: str | None = None) -> Row:
@@ -90,6 +100,7 @@ def _row(name: str, text: str, *, run_dir: str, owner: str | None = None) -> Row
         "topology": None,
         "stack": None,
         "nodes": None,
+        "machines": None,
         "state": text,
         "owner": owner,
         "run_dir": run_dir,

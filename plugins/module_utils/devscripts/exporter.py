@@ -95,7 +95,9 @@ class _Exporter:
         self.simple("services.registry.port", "LOCAL_REGISTRY_PORT")
         self.simple("services.registry.username", "REGISTRY_USER")
         self.simple("services.http.port", "AGENT_BOOT_SERVER_PORT")
-        self.only_default("flow", "network.vlan", "network.routes", "snapshots", "tests")
+        self.only_default(
+            "flow", "network.vlan", "network.routes", "machines", "outside_networks", "snapshots", "tests"
+        )
         self.only_default("arch", "services.bmc.port", "services.bmc.username", "vips.api", "vips.ingress")
         for path in ("services.registry.password", "services.bmc.password"):
             if self.field(path) is not None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from . import phases
 from .machines import address_of
 from .model import Plan
+from .outside import address_of as outside_address
+from .outside import machines
 
 PROGRAM = "bin/agentlab"
 
@@ -111,11 +113,13 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
     cluster, hypervisor = plan["cluster"], plan["hypervisor"]
     sandbox = hypervisor["kind"] == "sandbox"
     logs = f"{run_dir}/logs" + ("" if hypervisor["kind"] == "ssh" else f", {hypervisor['console_dir']}")
+    others = machines(plan)
     rows = [
         (
             "nodes",
             ", ".join(f"{node['name']} {address_of(node, plan['networks'])}" for node in plan["nodes"]),
         ),
+        *([("machines", ", ".join(f"{one['name']} {outside_address(one)}" for one in others))] if others else []),
         ("API", access.kubectl("get", "nodes,clusterversion,clusteroperators", client=client)),
         ("ssh", access.ssh(plan["nodes"][0]["name"])),
         ("shell", access.verb("shell")),

@@ -57,7 +57,7 @@ class OutsideMachineOptions(_RequiredMachine, total=False):
     load_balancer: bool
     """Whether it is the load balancer of API and ingress (haproxy), and has their addresses. The cluster is installed with `loadBalancer:
     {type: UserManaged}` then."""
-    files: dict[Annotated[str, "file"], Annotated[str, "word"]]
+    files: dict[Directory, Annotated[str, "word"]]
     """Small files of the image `lab`: path and text."""
     units: dict[Annotated[str, "unit"], Annotated[str, "word"]]
     """Units of systemd that the image `lab` enables: name and text."""
@@ -106,7 +106,7 @@ class Machine(TypedDict):
     """`lab`, the path of the image below its disk, or null."""
     network_config: dict[str, Any] | None
     """The nmstate of one with the image `lab`; null: its image has its own."""
-    files: dict[Annotated[str, "file"], Annotated[str, "word"]]
+    files: dict[Directory, Annotated[str, "word"]]
     """Files of one with the image `lab`, by path."""
     units: dict[Annotated[str, "unit"], Annotated[str, "word"]]
     """Units of one with the image `lab`, by name."""

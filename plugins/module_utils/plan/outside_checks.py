@@ -24,6 +24,7 @@ TEXTS = 64 * 1024
 _QCOW2, _SECTOR, _SIGNATURE = b"QFI\xfb", 512, b"\x55\xaa"
 _OWN = ("load_balancer", "files", "units")
 _MEMORY = 512
+_WRITABLE = ("/etc/", "/var/", "/opt/", "/srv/", "/home/", "/root/", "/usr/local/")
 
 
 def check(profile: Profile, cluster: str) -> Iterator[Finding]:
@@ -62,6 +63,13 @@ def _image(profile: Profile, path: Path, one: Mapping[str, Any]) -> Iterator[Fin
             f"requires `hypervisor: {{kind: sandbox}}` or `local`, not {kind}; use the path of an image that is there"
         )
         yield (*path, "image"), LAB, remedy
+    for name in one["files"]:
+        if not name.startswith(_WRITABLE):
+            yield (
+                (*path, "files", name),
+                None,
+                f"must be below {', '.join(_WRITABLE)}: the rest of its system is read-only",
+            )
     size = sum(len(text.encode()) for field in ("files", "units") for text in one[field].values())
     if size > TEXTS:
         yield (*path, "files"), None, f"has with `units` {size} bytes, at most {TEXTS} fit into its image"

@@ -47,18 +47,18 @@ def ignition(plan: Plan, machine: Machine, keys: Sequence[str], authority: str) 
     files |= {f"{_CONNECTIONS}/{name}": (text, 0o600) for name, text in generate(machine["network_config"] or {})}
     if authority:
         files[_ANCHOR] = (authority, 0o644)
-    units: list[dict[str, Any]] = []
+    units: dict[str, dict[str, Any]] = {}
     made = plan["services"].get("balancer")
     if made and made.get("machine") == machine["name"]:
         files["/etc/haproxy/haproxy.cfg"] = (balancer.config(made), 0o644)
-        units.append({"name": "haproxy.service", "enabled": True})
+        units["haproxy.service"] = {}
     files |= {path: (text, 0o644) for path, text in machine["files"].items()}
-    units += [{"name": name, "enabled": True, "contents": text} for name, text in machine["units"].items()]
+    units |= {name: {"contents": text} for name, text in machine["units"].items()}
     return {
         "ignition": {"version": VERSION},
         "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": [*keys]}]},
         "storage": {"files": [data_file(path, text.encode(), mode) for path, (text, mode) in files.items()]},
-        "systemd": {"units": units},
+        "systemd": {"units": [{"name": name, "enabled": True, **unit} for name, unit in units.items()]},
     }
 
 

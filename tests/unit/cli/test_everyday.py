@@ -228,7 +228,8 @@ def test_a_list_has_clusters_of_this_checkout_and_of_others(
     (other / owner.FILE).write_text(json.dumps(asdict(made)))
     found = {row["name"]: row for row in listing.rows(runs, tmp_path / "states")}
     assert found["lab"] == {
-        "name": "lab", "topology": "compact", "stack": "dualstack", "nodes": 3, "state": "boot running", "owner": None, "run_dir": str(runs / "lab"),
+        "name": "lab", "topology": "compact", "stack": "dualstack", "nodes": 3, "machines": 0, "state": "boot running",
+        "owner": None, "run_dir": str(runs / "lab"),
     }  # fmt: skip
     assert (found["theirs"]["owner"], found["theirs"]["run_dir"]) == ("ann on host1", "/home/ann/runs/theirs")
     assert "plan.yaml" in found["damaged"]["state"]

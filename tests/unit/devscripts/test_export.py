@@ -65,6 +65,8 @@ NO_COUNTERPART = {
         "worker.count",
         "segments.edge0",
         "installer.install_config.platform.baremetal.loadBalancer.type",
+        "machines",
+        "tests",
     },
     "compact_day2": {"nodes.worker-0", "worker.count"},
     "compact_disks": {"nodes.control-0", "nodes.control-1", "nodes.control-2"},
