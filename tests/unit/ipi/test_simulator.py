@@ -104,7 +104,10 @@ def test_a_master_is_enrolled_inspected_and_deployed_with_its_config(run_dir: Pa
         ("inspect", "manageable"),
         ("provide", "available"),
         ("active", "active"),
-        {"configdrive": {"user_data": {"ignition": {}}}, "deploy_steps": [step]},
+        {
+            "configdrive": {"user_data": {"ignition": {}}, "meta_data": {"name": "master-1"}},
+            "deploy_steps": [step],
+        },
     ]
     states = [text.split(": ")[1] for text in said if "master-1" in text]
     assert states == ["registering", "inspecting", "available", "provisioning", "provisioned"]
