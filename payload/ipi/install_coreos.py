@@ -47,8 +47,6 @@ class InstallCoreos(hardware.HardwareManager):  # type: ignore[misc]
         if isinstance(drive, str):
             raise errors.DeploymentError("Cannot use a pre-rendered configdrive, please pass it as JSON data")
         config = drive.get("user_data") or {}
-        if isinstance(config, str):
-            config = json.loads(config)
         if name := (drive.get("meta_data") or {}).get("name"):
             file = {
                 "path": "/etc/hostname",
