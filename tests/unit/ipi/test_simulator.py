@@ -51,6 +51,9 @@ def test_the_bootstrap_machine_starts_the_cluster_and_masters_get_a_pointer(run_
     assert [host["name"] for host in facts["hosts"]] == ["master-0", "master-1", "master-2"]
     assert not any(host["bootstrap"] for host in facts["hosts"]) and facts["api_vips"] == ["192.168.111.5"]
     assert facts["hosts"][0]["addresses"] == ["192.168.111.20"]
+    assert (
+        "agent-installer-csr-approver" not in facts["images"]
+    )  # the assisted-installer-controller, which has no part in this flow
     assert any(one["metadata"]["name"] == "extra" for one in json.loads(files["/opt/openshift/manifests.json"]))
     pointer = json.loads(files_of(made["master.ign"])["/etc/kubernetes/machine-config.json"])
     assert pointer["url"] == "https://api-int.ostest.test.metalkube.org:22623/config/master"
