@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import sys
 import tarfile
 import threading
@@ -23,6 +22,7 @@ from ...plugins.module_utils import signals
 from ...plugins.module_utils.cluster.client import ClusterClient
 from ...plugins.module_utils.cluster.watcher import InstallFailed, InstallWatcher, go_duration
 from ...plugins.module_utils.errors import AgentlabError, ClusterError
+from ...plugins.module_utils.files import usual_umask
 from ...plugins.module_utils.log import LEVELS, Log
 from ...plugins.module_utils.state import write_atomic
 from ...plugins.module_utils.vocabulary import Exit
@@ -183,7 +183,7 @@ def main(argv: list[str] | None = None) -> int:
     verb = VERBS.get(f"{args.verb} {args.target}")
     if verb is None:
         parser.error(f"{args.verb} {args.target} is not one of {', '.join(VERBS)}")
-    os.umask(0o077)
+    usual_umask()
     log = Log(args.dir, args.log_level)
     try:
         with signals.raised():

@@ -20,6 +20,7 @@ from ...plugins.module_utils.state import owner
 from .lab import Lab
 
 IMAGE = "bootstrap.iso"
+"""File in the cluster's state directory, where libvirt gives it to QEMU's user."""
 
 
 def domain_name(lab: Lab) -> str:
@@ -34,8 +35,7 @@ def console(lab: Lab) -> Path:
 
 def create(lab: Lab, config: Mapping[str, object]) -> None:
     """Create and start the machine, unless it runs already. config: bootstrap.ign. Raises `LabError` and `CoreosError`."""
-    image = lab.state_folder / IMAGE
-    image.parent.mkdir(mode=0o700, exist_ok=True)
+    image = _image(lab)
     with connection.connect() as libvirt:
         known = connection.lookup(libvirt, "lookupByName", domain_name(lab))
         if known is not None and known.isActive():
@@ -65,7 +65,11 @@ def destroy(lab: Lab) -> None:
     with connection.connect() as libvirt:
         if found is None or not domain.remove(libvirt, domain_name(lab), found.mark):
             raise ValueError(f"there is no domain {domain_name(lab)}")
-    (lab.state_folder / IMAGE).unlink(missing_ok=True)
+    _image(lab).unlink(missing_ok=True)
+
+
+def _image(lab: Lab) -> Path:
+    return Path(lab.plan["hypervisor"]["state_dir"]) / IMAGE
 
 
 def _node(lab: Lab) -> Node:

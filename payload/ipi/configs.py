@@ -10,6 +10,7 @@ from ...plugins.module_utils.ignition.resources import data_file
 from ...plugins.module_utils.installer import mirrors
 from ...plugins.module_utils.plan.machines import interfaces
 from ...plugins.module_utils.state import write_atomic
+from ...plugins.module_utils.vocabulary import Component
 from ..api_server.prepare import TRUST_ANCHOR, kubeconfig, password
 from ..cluster import ignition
 from ..tools import openshift_install as tool
@@ -41,8 +42,10 @@ def make(lab: Lab) -> dict[str, dict[str, Any]]:
     bundle = config.get("additionalTrustBundle") or ""
     files = {REGISTRIES: mirrors.render(config.get("imageDigestSources") or [], blocked=False)}
     files |= {TRUST_ANCHOR: bundle} if bundle else {}
+    # Without the image of the assisted-installer-controller there is none.
+    images = {name: one["pullspec"] for name, one in lab.payload["images"].items() if name != Component.CSR_APPROVER}
     made = ignition.render(
-        cluster, _hosts(lab, config), tls, {name: one["pullspec"] for name, one in lab.payload["images"].items()},
+        cluster, _hosts(lab, config), tls, images,
         tool.settings_of(manifests), manifests, node_files=files, invoker=INVOKER,
     )  # fmt: skip
     bootstrap = made[BOOTSTRAP]

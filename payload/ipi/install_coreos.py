@@ -1,7 +1,7 @@
 """Hardware manager of the ramdisk: the deploy step that installs the lab's OS with its Ignition config.
 
 It has the name and the shape of that of OpenShift's ramdisk (openshift/ironic-agent-image,
-`hardware_manager/ironic_coreos_install.py`): the config drive's user data is the Ignition config, and coreos-installer
+`hardware_manager/ironic_coreos_install.py`): the config drive's user data is the Ignition config, its metadata have the host name, and coreos-installer
 writes the running system to the disk that Ironic has chosen. This file is part of the ramdisk, and alone there.
 """
 
@@ -47,10 +47,18 @@ class InstallCoreos(hardware.HardwareManager):  # type: ignore[misc]
         if isinstance(drive, str):
             raise errors.DeploymentError("Cannot use a pre-rendered configdrive, please pass it as JSON data")
         config = drive.get("user_data") or {}
-        with tempfile.NamedTemporaryFile("w", suffix=".ign") as file:
-            file.write(config if isinstance(config, str) else json.dumps(config))
-            file.flush()
-            command = ["coreos-installer", "install", "--offline", "--ignition-file", file.name, device]
+        if name := (drive.get("meta_data") or {}).get("name"):
+            file = {
+                "path": "/etc/hostname",
+                "mode": 0o644,
+                "overwrite": True,
+                "contents": {"source": f"data:,{name}%0A"},
+            }
+            config.setdefault("storage", {}).setdefault("files", []).append(file)
+        with tempfile.NamedTemporaryFile("w", suffix=".ign") as stream:
+            json.dump(config, stream)
+            stream.flush()
+            command = ["coreos-installer", "install", "--offline", "--ignition-file", stream.name, device]
             LOG.info("Running %s", command)
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         LOG.info("coreos-installer: %s", done.stderr[-2000:])

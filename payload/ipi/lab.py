@@ -16,7 +16,7 @@ from ...plugins.module_utils.state import write_atomic
 PAYLOAD = "lab-payload.json"
 """Content of `payload.json` with `ironic` and `ironic_images`, in the run directory."""
 FOLDER = "ipi"
-"""Of the simulator, in the run directory and in the cluster's state directory."""
+"""Of the simulator, in the run directory and in the cluster's state directory. Both are its user's alone."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Lab:
 
     @property
     def state_folder(self) -> Path:
-        """Return the directory of what the machines' hypervisor reads; it is removed with the cluster."""
+        """Return the directory of what Ironic writes; it is removed with the cluster."""
         return Path(self.plan["hypervisor"]["state_dir"]) / FOLDER
 
     def keep(self, name: str, value: object) -> None:

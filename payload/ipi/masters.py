@@ -49,7 +49,8 @@ class Masters:
             self._state(name, "available")
             ironic.provision(name, "provide", "available")
             self._state(name, "provisioning")
-            more = {"configdrive": {"user_data": self._config}, "deploy_steps": [_STEP]}
+            drive = {"user_data": self._config, "meta_data": {"name": name}}
+            more = {"configdrive": drive, "deploy_steps": [_STEP]}
             ironic.provision(name, "active", "active", more)
         except Exception as error:  # a thread's own end would be silent
             with self._lock:
@@ -67,6 +68,7 @@ class Masters:
 
 def service(lab: Lab) -> Ironic:
     """Return the Ironic of a lab, which runs in the sandbox on behalf of the bootstrap machine."""
+    lab.state_folder.mkdir(mode=0o700, exist_ok=True)
     http, services = lab.plan["services"]["http"], lab.plan["services"]
     return Ironic(
         address=services["address"],

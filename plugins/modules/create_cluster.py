@@ -17,9 +17,10 @@ description:
   - In check mode the file is checked, and nothing is run.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
-  - bcrypt
   - cryptography
+  - kubernetes
   - PyYAML
+  - requests
 options:
   plan:
     description: The plan of the cluster, C(agentlab_plan), of a profile with C(flow=ipi).

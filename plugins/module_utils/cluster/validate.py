@@ -64,7 +64,8 @@ def validate(
         ("pods", lambda: _pods(kube)),
     ]
     if plan:
-        asked.insert(3, (CONTROLLER, lambda: _controller(kube)))
+        if not plan["installer"].get("bootstrap"):
+            asked.insert(3, (CONTROLLER, lambda: _controller(kube)))
         asked.insert(0, ("platform", lambda: _platform(plan, kube)))
     for title, checked in asked:
         try:

@@ -129,6 +129,15 @@ def test_a_controller_that_has_not_completed(job: Any, pods: list[Any], reason: 
     assert not incomplete(None, [pod("Succeeded")])
 
 
+def test_installer_provisioned_infrastructure_has_no_such_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_names", "_vips"):
+        monkeypatch.setattr(module, name, lambda plan: ())
+    plan: Any = build.build(profile.load("compact_ipi", PROFILES, "one"), "one")
+    kube = Kube(plan)
+    kube.job = None
+    assert not failed(plan, kube)
+
+
 def test_a_pod_that_fails_is_named(plan: dict[str, Any]) -> None:
     kube = Kube(plan)
     other = copy.deepcopy(pod("Running", **LOOPING))

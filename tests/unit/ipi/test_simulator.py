@@ -51,6 +51,9 @@ def test_the_bootstrap_machine_starts_the_cluster_and_masters_get_a_pointer(run_
     assert [host["name"] for host in facts["hosts"]] == ["master-0", "master-1", "master-2"]
     assert not any(host["bootstrap"] for host in facts["hosts"]) and facts["api_vips"] == ["192.168.111.5"]
     assert facts["hosts"][0]["addresses"] == ["192.168.111.20"]
+    assert (
+        "agent-installer-csr-approver" not in facts["images"]
+    )  # the assisted-installer-controller, which has no part in this flow
     assert any(one["metadata"]["name"] == "extra" for one in json.loads(files["/opt/openshift/manifests.json"]))
     pointer = json.loads(files_of(made["master.ign"])["/etc/kubernetes/machine-config.json"])
     assert pointer["url"] == "https://api-int.ostest.test.metalkube.org:22623/config/master"
@@ -104,7 +107,10 @@ def test_a_master_is_enrolled_inspected_and_deployed_with_its_config(run_dir: Pa
         ("inspect", "manageable"),
         ("provide", "available"),
         ("active", "active"),
-        {"configdrive": {"user_data": {"ignition": {}}}, "deploy_steps": [step]},
+        {
+            "configdrive": {"user_data": {"ignition": {}}, "meta_data": {"name": "master-1"}},
+            "deploy_steps": [step],
+        },
     ]
     states = [text.split(": ")[1] for text in said if "master-1" in text]
     assert states == ["registering", "inspecting", "available", "provisioning", "provisioned"]
