@@ -69,6 +69,7 @@ NO_COUNTERPART = {
     "compact_day2": {"nodes.worker-0", "worker.count"},
     "compact_disks": {"nodes.control-0", "nodes.control-1", "nodes.control-2"},
     "compact_segments_static": {"worker.count", "segments.edge0"},
+    "ha_two_hypervisors": {"hypervisors.second"},
     "sno_bare_metal": {"nodes.master-0"},
     "compact_nutanix": {
         "platform",
