@@ -11,6 +11,7 @@ version_added: 1.0.0
 description:
   - Compares memory, processors and disk space of the host with what the plan's machines need, and fails with all that is missing.
   - Does not check a cluster that has a state directory already, because its own machines use these resources.
+  - Of a sandbox, the directories above the disks are checked, too. QEMU must be able to enter them.
   - Without a plan, what O(nodes) need.
 extends_documentation_fragment: [agentlab.ocp.module.reads, agentlab.ocp.short.nodes]
 requirements:
@@ -88,9 +89,11 @@ def main() -> None:
             plan = short.plan({"cluster": "capacity", "nodes": params["nodes"]})
             directory, payload = params["directory"], params["payload"]
         facts = capacity.measure(Path(directory))
-        lacking = [] if made else capacity.check(on_this_host(plan), payload, directory, facts)
-        if lacking:
-            raise ProfileError([Problem.of(platform.node(), *finding) for finding in lacking])
+        found = [] if made else capacity.check(on_this_host(plan), payload, directory, facts)
+        if params["plan"] and plan["hypervisor"]["kind"] == "sandbox":
+            found += capacity.closed(Path(plan["hypervisor"]["state_dir"]))
+        if found:
+            raise ProfileError([Problem.of(platform.node(), *finding) for finding in found])
         return {"changed": False, "facts": facts}
 
     run(module, compare)

@@ -44,6 +44,7 @@ def test_shellcheck() -> None:
     run(["shellcheck", "-x", *scripts], ROOT)
 
 
+@pytest.mark.slow
 def test_documentation(tree: Path, tmp_path: Path) -> None:
     """It is well-formed, refers to what exists, becomes a page for each plugin and role, and all of it a site without dead links."""
     run(["antsibull-docs", "lint-collection-docs", "--plugin-docs", "--validate-collection-refs=self", "."], tree)
@@ -68,6 +69,7 @@ def test_documentation(tree: Path, tmp_path: Path) -> None:
     assert listed <= {path.with_suffix(".md").name for path in (tmp_path / "html/docs").rglob("*.html")}
 
 
+@pytest.mark.slow
 def test_archive_installs_and_runs(tree: Path, tmp_path: Path) -> None:
     """The collection as users get it: built, installed with a fresh ansible-core, and a role of it run."""
     venv, collections = tmp_path / "venv", tmp_path / "collections"
@@ -116,6 +118,7 @@ def test_archive_has_nothing_but_the_sources(tree: Path, tmp_path: Path) -> None
     assert wanted - packed == set(), "add them to manifest.directives in galaxy.yml"
 
 
+@pytest.mark.slow
 def test_release_can_be_made(tree: Path, tmp_path: Path) -> None:
     """The next one, of fragments, for the version in galaxy.yml; its notes are part of the archive, after those of earlier ones."""
     galaxy = (tree / "galaxy.yml").read_text(encoding="utf-8")

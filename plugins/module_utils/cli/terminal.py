@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TextIO
@@ -22,6 +23,12 @@ def say(text: object = "", stream: TextIO | None = None) -> None:
     except BrokenPipeError:
         drop(out)
         raise SystemExit(Exit.PIPE) from None
+
+
+def tell(text: object, stream: TextIO | None = None) -> None:
+    """Write as `say`, but without a reader the text is lost, and the verb continues to its end."""
+    with contextlib.suppress(SystemExit):
+        say(text, stream)
 
 
 def drop(stream: TextIO) -> None:

@@ -87,17 +87,7 @@ def install(build: Build) -> dict[str, Any]:
         config.file(f"{MANIFESTS}/{name}", text, 0o600)
     if agent:
         config.file(f"{MANIFESTS}/{agent_config.FILENAME}", agent["File"], 0o600)
-    networks = build["NMState Config"]["Network"]
-    _add_networks(build, config, networks)
-    enabled = [*_ENABLED, "start-cluster-installation.service"]
-    if networks:
-        enabled.append("pre-network-manager-config.service")
-    _add_units(build, config, data, enabled)
-    _add_signers(build, config)
-    config.file("/etc/containers/registries.conf", build["Mirror Registries Config"]["File"], 0o644)
-    if bundle:
-        config.file(OWN_BUNDLE, bundle, 0o600)
-    _add_hosts(config, hosts)
+    _add_environment(build, config, data, ["start-cluster-installation.service"])
     fencing = build["Fencing Credentials"] if build.profile.two_node_fencing else None
     for number, text in (fencing or {}).items():
         folder = f"/{_folders(hosts)[int(number)]}" if number else ""
@@ -143,21 +133,23 @@ def add_nodes(build: Build) -> dict[str, Any]:
     config.file(RENDEZVOUS_ENV, rendezvous_env(build, ip, tokens, ADD_NODES), build.profile.rendezvous_mode)
     for name, text in build["Agent Manifests"].items():
         config.file(f"{MANIFESTS}/{name}", text, 0o600)
-    networks = build["NMState Config"]["Network"]
-    _add_networks(build, config, networks)
-    enabled = [*_ENABLED, "agent-add-node.service", "agent-auth-token-status.service"]
-    if networks:
-        enabled.append("pre-network-manager-config.service")
-    _add_units(build, config, data, enabled)
-    _add_signers(build, config)
-    config.file("/etc/containers/registries.conf", build["Mirror Registries Config"]["File"], 0o644)
-    if bundle:
-        config.file(OWN_BUNDLE, bundle, 0o600)
-    _add_hosts(config, hosts)
+    _add_environment(build, config, data, ["agent-add-node.service", "agent-auth-token-status.service"])
     config.directory(f"{ASSISTED}/extra-manifests", 0o644)
     if cluster["chrony"] is not None:
         config.file("/etc/chrony.conf", cluster["chrony"], 0o644)
     return _finished(config, {"RendezvousIP": ip, "CPUArch": data["arch"], "Minimal": False})
+
+
+def _add_environment(build: Build, config: Config, data: Mapping[str, object], units: list[str]) -> None:
+    """Networks, units, keys, mirrors and folders of hosts, with these units enabled in addition to those of all images."""
+    networks, bundle = build["NMState Config"]["Network"], build["Mirror Registries Certificate File"]["File"]
+    _add_networks(build, config, networks)
+    _add_units(build, config, data, [*_ENABLED, *units, *(["pre-network-manager-config.service"] if networks else [])])
+    _add_signers(build, config)
+    config.file("/etc/containers/registries.conf", build["Mirror Registries Config"]["File"], 0o644)
+    if bundle:
+        config.file(OWN_BUNDLE, bundle, 0o600)
+    _add_hosts(config, build["Agent Hosts"])
 
 
 def _add_signers(build: Build, config: Config) -> None:

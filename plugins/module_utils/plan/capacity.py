@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
@@ -103,6 +104,27 @@ def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, fact
         for field, need, has, what, how in compared
         if need > has
     ]
+
+
+def closed(directory: Path) -> list[Finding]:
+    """Return the directory that keeps QEMU of a sandbox out of `directory`; empty if it can enter them all.
+
+    It runs as the user of the distribution's package, who owns none of them; a directory that is missing will be open.
+    """
+    modes = [
+        (parent, stat.S_IMODE(parent.stat().st_mode))
+        for parent in (*reversed(directory.parents), directory)
+        if parent.exists()
+    ]
+    return [
+        (
+            ("hypervisor", "state_dir"),
+            str(directory),
+            f"{parent} has mode {mode:04o}, so QEMU's user cannot open disks below it; run `chmod o+x {parent}`, or use another directory",
+        )
+        for parent, mode in modes
+        if not mode & stat.S_IXOTH
+    ][:1]
 
 
 def check_here(profile: Profile, cluster: str) -> list[Finding]:

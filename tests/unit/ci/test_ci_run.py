@@ -270,6 +270,26 @@ def test_wrong_assignments_are_named(run: Run, capsys: pytest.CaptureFixture[str
         assert said in capsys.readouterr().err
 
 
+def test_a_job_ends_as_it_should_when_no_one_reads_its_output(run: Run, tmp_path: Path) -> None:
+    unread, output = os.pipe()
+    os.close(unread)
+    command = [
+        sys.executable,
+        "-m",
+        "ansible_collections.agentlab.ocp.plugins.module_utils.cli",
+        "ci",
+        "run",
+        "sno_ipv4",
+    ]
+    places = ["--artifacts", str(tmp_path / "out"), "--cluster", "utjob"]
+    done = subprocess.run(
+        [*command, *places, "--stages", "configure"], stdout=output, stderr=output, timeout=300, check=False
+    )
+    os.close(output)
+    assert done.returncode == 0
+    assert list(cases(tmp_path / "out/sno_ipv4/junit.xml"))[:2] == ["configure", "destroy"]
+
+
 def test_an_interrupted_job_has_a_class_and_artifacts(run: Run, tmp_path: Path) -> None:
     """As `timeout` in a step does it: SIGTERM while a playbook runs."""
     command = [

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -378,6 +379,18 @@ def test_scenarios_of_dev_scripts() -> None:
 def test_empty_profile_is_the_default() -> None:
     empty: dict[str, Any] = {}
     assert build.build(profile.complete(empty), "ostest") == build.build(profile.load("sno_ipv4", PROFILES), "ostest")
+
+
+def test_a_directory_that_qemu_cannot_enter() -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as shut:  # mode 0700, and below directories that are open
+        directory = Path(shut, "labs/ostest")
+        ((path, value, remedy),) = capacity.closed(directory)
+        assert (path, value) == (("hypervisor", "state_dir"), str(directory))
+        assert remedy.startswith(
+            f"{shut} has mode 0700, so QEMU's user cannot open disks below it; run `chmod o+x {shut}`"
+        )
+        Path(shut).chmod(0o711)
+        assert capacity.closed(directory) == []
 
 
 def test_capacity() -> None:

@@ -29,7 +29,7 @@ from ...vocabulary import Exit
 from .. import forward
 from ..cluster import add_cluster, become, find
 from ..places import PROFILES, ROOT, program
-from ..terminal import say
+from ..terminal import say, tell
 from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, cases, checks_junit, fresh, settle
 
 TABLE = ROOT / "ci/jobs.yml"
@@ -154,7 +154,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
         runner = Runner(job, args.cluster, here, interrupt)
     except (ValueError, OSError) as error:
         refused = error if isinstance(error, Refused) else Refused(error)
-        say(refused, sys.stderr)
+        tell(refused, sys.stderr)
         shared.leave(
             shared.Result(refused.ended, str(refused), False), later, here, None, Path(), link=args.artifacts_url
         )
@@ -177,7 +177,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
             if runner.job["foreign"]:
                 _report(done, runner.program("foreign", "end"))
     if interrupt():
-        say(f"interrupted; to remove it: {program()} destroy --cluster {args.cluster}", sys.stderr)
+        tell(f"interrupted; to remove it: {program()} destroy --cluster {args.cluster}", sys.stderr)
     found = None if job["expect"] else runner.found
     here.make("junit.xml", lambda: junit.text(cases(name, done, artifacts, found)))
     if args.results:
@@ -194,7 +194,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
 def _complain(ended: outcome.Class, *places: shared.Place) -> None:
     for place in places:
         if place.problem:
-            say(f"agentlab: {place.problem}; the result of the installation is {int(ended)}", sys.stderr)
+            tell(f"agentlab: {place.problem}; the result of the installation is {int(ended)}", sys.stderr)
 
 
 def _installation(runner: Runner, done: list[Stage]) -> Stage:
@@ -243,7 +243,7 @@ def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
 
 def _report(done: list[Stage], stage: Stage) -> None:
     done.append(stage)
-    say(f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}")
+    tell(f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}")
 
 
 def _proxy(args: argparse.Namespace, plan: Plan | None, log: Path) -> str:
@@ -279,7 +279,7 @@ def _proxy(args: argparse.Namespace, plan: Plan | None, log: Path) -> str:
         said = log.read_text().strip()
     except OSError as error:
         said = str(error)
-    say(f"agentlab: the proxy into the sandbox did not start; the kubeconfig has no proxy-url: {said}", sys.stderr)
+    tell(f"agentlab: the proxy into the sandbox did not start; the kubeconfig has no proxy-url: {said}", sys.stderr)
     return ""
 
 
@@ -298,7 +298,7 @@ def _gather(args: argparse.Namespace, later: shared.Place, artifacts: Path) -> i
         here = shared.Place("artifacts", artifacts)
         runner = Runner(jobs.DEFAULTS, args.cluster, here, interrupt)
     except (Refused, OSError) as error:
-        say(error, sys.stderr)
+        tell(error, sys.stderr)
         return int(outcome.Class.OTHER)
     with interrupt.noticed():
         _report(done, runner.stage("gather"))
@@ -308,7 +308,7 @@ def _gather(args: argparse.Namespace, later: shared.Place, artifacts: Path) -> i
             _report(done, runner.stage("destroy", last=True))
     for place in (later, here):
         if place.problem:
-            say(f"agentlab: {place.problem}", sys.stderr)
+            tell(f"agentlab: {place.problem}", sys.stderr)
     return int(any(stage.error for stage in done))
 
 

@@ -31,6 +31,7 @@ from ...state import write_atomic
 from ...state.owner import OwnerError
 from .. import lab, orphans
 from ..places import PLAYBOOKS, ROOT, run_dir
+from ..terminal import tell
 
 if TYPE_CHECKING:
     import ansible_runner
@@ -152,6 +153,8 @@ class Runner:
                 # The first stage makes the passwords of a run.
                 known = of_run(self.run_dir)
                 redactor = Redactor(known)
+            if event["stdout"]:
+                tell(redact(event["stdout"], known))
             self.artifacts.add("events.jsonl", redactor.feed(json.dumps(event, default=str)) + "\n")
             data = event.get("event_data") or {}
             result = data.get("res") or {}
@@ -184,6 +187,7 @@ class Runner:
                 extravars={**variables, **self.job["variables"]},
                 settings=limits,
                 envvars=_environment(self.run_dir),
+                quiet=True,
             )
             text = Path(done.stdout.name).read_text(errors="replace")
         if self.interrupt():
