@@ -59,7 +59,10 @@ class BootOrderStays:
         """
         import flask
 
-        enabled = flask.request.json["Boot"].get("BootSourceOverrideEnabled", "Continuous")
+        asked = flask.request.json.get("Boot")
+        if asked is None:
+            return  # a medium changes, upon which sushy-tools sets the device again
+        enabled = asked.get("BootSourceOverrideEnabled", "Continuous")
         self._overrides.pop(identity, None)
         if boot_source in _ELEMENTS and enabled != "Disabled":
             self._overrides[identity] = boot_source, enabled == "Once"

@@ -225,6 +225,8 @@ class _Exporter:
             self.only_default("settings")
         self.way_out()
         self.only_default(*(f"hypervisor.{name}" for name in ("kind", "host", "user", "route", "domain_type")))
+        for one in self.given["hypervisors"]:
+            self.lose(f"hypervisors.{one['name']}", "dev-scripts has one hypervisor")
         state = self.given["hypervisor"]["state_dir"]
         if state != self.default("hypervisor", "state_dir"):
             base, _slash, last = state.rpartition("/")

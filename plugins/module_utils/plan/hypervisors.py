@@ -265,6 +265,13 @@ def name_of(hypervisor: Hypervisor) -> str:
     return own["name"] if own else FIRST
 
 
+def described(plan: Plan, further: Hypervisor) -> str:
+    """Return a line about a further hypervisor of a plan: its name, where it is, and its nodes."""
+    name = name_of(further)
+    nodes = [node["name"] for node in plan["nodes"] if node.get("hypervisor") == name]
+    return f"{name}: {further['kind']} {further['host'] or further['netns']}, {', '.join(nodes) or 'no nodes'}"
+
+
 def views(plan: Plan) -> dict[str, Plan]:
     """Return the plan as each hypervisor sees it, by their names, the first one first."""
     found = [FIRST, *(name_of(one) for one in plan.get("hypervisors") or [])]

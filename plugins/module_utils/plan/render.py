@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
+from . import hypervisors
 from .machines import Link, Nic, Node, interfaces, virtual
 from .model import Plan
 from .outside import Machine, machines
@@ -54,6 +55,11 @@ def _about(plan: Plan, width: int) -> Any:
         ("platform", cluster["platform"]),
         ("payload", f"{plan['release']['payload']} {plan['release']['version'] or plan['release']['image']}"),
         ("hypervisor", f"{hypervisor['kind']} {hypervisor['host'] or hypervisor['netns']}"),
+        *(
+            ("", line)
+            for one in plan.get("hypervisors") or []
+            for line in textwrap.wrap(hypervisors.described(plan, one), max(width - 16, 20), break_long_words=False)
+        ),
         ("boot", plan["boot"]["mode"]),
         ("rendezvous", f"{plan['rendezvous']['node']} {plan['rendezvous']['ip']}"),
         *_labelled("API", plan["vips"]["api"]),

@@ -14,6 +14,8 @@ from . import uplink
 if TYPE_CHECKING:
     import libvirt
 
+_LEASES = Path("/var/lib/libvirt/dnsmasq")
+
 
 def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: bool = False) -> list[dict[str, Any]]:
     """Define and start the networks of a plan; return a difference (`before`, `after`) for each that was not as wanted.
@@ -27,6 +29,9 @@ def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: b
     log = Path(plan["services"]["directory"]) / network.LOG if private else None
     if log and not check:
         log.parent.mkdir(parents=True, exist_ok=True)
+    if private and hypervisor.get("further") and not check:
+        # libvirt keeps the machines' MACs there, and makes the directory for a dnsmasq only.
+        _LEASES.mkdir(parents=True, exist_ok=True)
     forwarders = uplink.forwarders(Path(hypervisor["state_dir"])) if private else []
     boot_file = plan["boot"]["script_url"] if MODES[plan["boot"]["mode"]].medium == "network" else None
     wanted = [

@@ -1,4 +1,4 @@
-"""Several hypervisors: one L2 network over VXLAN between them, all BMCs behind one address. No machine is started."""
+"""Several hypervisors: one L2 network over VXLAN between them, all BMCs behind one address. No machine runs."""
 
 from __future__ import annotations
 
@@ -107,6 +107,9 @@ def test_two_sandboxes_are_one_lab(lab: Any, traces: Any) -> None:
     assert [node.get("hypervisor") for node in one.plan["nodes"]] == [None, "second", None]
     assert one.enter("virsh", "list", "--all", "--name").split() == ["agtest_master_0", "agtest_master_2"]
     assert inside(one, "second", "virsh", "list", "--all", "--name").split() == ["agtest_master_1"]
+    # A machine can start there; no instruction of it is executed.
+    inside(one, "second", "virsh", "start", "--paused", "agtest_master_1")
+    inside(one, "second", "virsh", "destroy", "agtest_master_1")
     # A packet of 1500 bytes passes as it is.
     with subprocess.Popen([*one.inside(), sys.executable, "-c", ECHO], stdout=subprocess.PIPE, text=True) as echo:
         assert echo.stdout and echo.stdout.readline() == "ready\n"

@@ -12,9 +12,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import flask
 import pytest
 import sushy
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot import sessions
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot import emulator, sessions
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, certificates, profile, secrets
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import services
 
@@ -111,3 +112,18 @@ def test_bmcs_answer_to_their_own_names_only_and_with_headers_for_browsers(port:
     assert {status for (host, path), status in statuses.items() if "evil" not in host and path.endswith("Systems")} == {
         401
     }
+
+
+def test_a_medium_leaves_the_requested_boot_device_as_it_is() -> None:
+    """sushy-tools sets the boot device again when its medium changes: without a request to do so, that was a KeyError."""
+    bmc, app = emulator.BootOrderStays(), flask.Flask(__name__)
+    with app.test_request_context(
+        json={"Boot": {"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}}
+    ):
+        bmc.set_boot_device("x", "Cd")
+    try:
+        with app.test_request_context(json={"Image": "http://192.0.2.1/agent.iso"}):
+            bmc.set_boot_device("x", "Cd")
+        assert bmc._overrides["x"] == ("Cd", True)
+    finally:
+        bmc._overrides.pop("x", None)

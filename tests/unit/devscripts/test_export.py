@@ -72,6 +72,7 @@ NO_COUNTERPART = {
     "compact_disks": {"nodes.control-0", "nodes.control-1", "nodes.control-2"},
     "compact_ipi": {"flow"},
     "compact_segments_static": {"worker.count", "segments.edge0"},
+    "ha_two_hypervisors": {"hypervisors.second"},
     "sno_bare_metal": {"nodes.master-0"},
     "compact_nutanix": {
         "platform",

@@ -203,3 +203,9 @@ def test_hypervisors_are_alike() -> None:
         alike.compare("second", slow, facts)
     with pytest.raises(LabError, match=r"^the first hypervisor has no KVM \(/dev/kvm .*\), and hypervisor second has"):
         alike.compare("second", facts, slow)
+
+
+def test_the_table_shows_which_nodes_are_where(tmp_path: Path) -> None:
+    plan = planned(tmp_path, TWO)
+    said = "second: sandbox agentlab-ostest-second, master-1, worker-0, worker-1"
+    assert hypervisors.described(plan, plan["hypervisors"][0]) == said
