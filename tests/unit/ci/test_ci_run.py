@@ -48,6 +48,10 @@ def cases(path: Path) -> dict[str, list[str]]:
     }
 
 
+def test_installations_are_combined_in_at_most_25_jobs() -> None:
+    assert sum(name.startswith("e2e-") for name in jobs.names(TABLE)) <= 25
+
+
 def test_every_job_can_be_planned(tmp_path: Path) -> None:
     for name in jobs.names(TABLE):
         job = jobs.load(name, TABLE)
