@@ -13,8 +13,10 @@ description:
   - A machine that runs is left alone. One with the image C(lab) boots again when its image was written again.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
+  - cryptography
   - libvirt-python
   - PyYAML
+  - zstandard
 options:
   plan:
     description: The plan of the cluster.

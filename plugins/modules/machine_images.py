@@ -15,7 +15,9 @@ description:
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
   - cryptography
+  - libvirt-python
   - PyYAML
+  - zstandard
 options:
   plan:
     description: The plan of the cluster.
