@@ -63,8 +63,9 @@ def test_the_example_has_one_disk_for_the_hints_of_each_node() -> None:
         ["ostest_master_1_2"],
         ["ostest_master_2_2"],
     ]
-    hosts = configs.agent_config(plan)["hosts"]
-    assert [(host["hostname"], host["role"]) for host in hosts] == [(f"control-{n}", "master") for n in range(3)]
+    made = configs.install_config(plan, pull_secret={"auths": {}}, ssh_key="ssh-rsa x", trust_bundle="")
+    hosts = made["platform"]["baremetal"]["hosts"]
+    assert [(host["name"], host["role"]) for host in hosts] == [(f"control-{n}", "master") for n in range(3)]
     assert hosts[0]["rootDeviceHints"] == {
         "vendor": "AGENTLAB",
         "model": "FAST",
