@@ -69,8 +69,15 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import certificates, created, given
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import certificates, created, given, ipi
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def main() -> None:
@@ -109,9 +116,9 @@ def main() -> None:
         who = replace(who, owner=replace(who.owner, mark=mark))
         if not module.check_mode:
             if not listed:
-                # A new cluster: logs of the previous one with this name would be mistaken for its own.
-                for name in ("logs", "report"):
-                    shutil.rmtree(run_dir / name, ignore_errors=True)
+                # A new cluster: what the previous one with this name left would be mistaken for its own.
+                for name in ("logs", "report", *(ipi.LEFT if plan["installer"].get("bootstrap") else ())):
+                    _remove(run_dir / name)
             state.record(run_dir, items, asdict(who.owner))
         certified = not plan["hypervisor"].get("further") and certificates.ensure(
             run_dir / "tls", plan["cluster"]["name"], certificates.served_names(plan), check=module.check_mode
@@ -129,7 +136,7 @@ def main() -> None:
         there = [path for path in (run_dir / state.FILE, run_dir / "tls") if path.exists()]
         if not module.check_mode:
             for path in there:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                _remove(path)
         return {"changed": bool(there), "diff": {"before": "".join(f"{path}\n" for path in there), "after": ""}}
 
     run(module, write if module.params["state"] == "present" else forget)
