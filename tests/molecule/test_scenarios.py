@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # Of each change: the role that all others need. The jobs of tests/e2e play most of the others.
 SHORT = ["plan"]
-SLOW = ["add_nodes", "configure", "devscripts", "devscripts_config", "setup", "swarm", "validate", "wait_for"]
+SLOW = ["add_nodes", "configure", "devscripts", "devscripts_config", "ipi", "setup", "swarm", "validate", "wait_for"]
 LONG = ["agent_image", "boot", "destroy", "gather", "hypervisor", "networks", "nodes", "payload", "services"]
 LIMIT = 900
 
