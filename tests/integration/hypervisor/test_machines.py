@@ -41,6 +41,7 @@ def _profile(image: Path) -> dict[str, Any]:
     return {
         "topology": "compact",
         "addressing": "static",
+        "master": {"vcpus": 1},  # two processors are enough for all machines
         "outside_networks": [{"name": "outside0", "ipv4": "192.168.230.0/24"}],
         "machines": [
             {"name": "landing", **landing},
