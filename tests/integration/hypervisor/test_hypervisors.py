@@ -198,7 +198,10 @@ def test_the_second_is_reached_by_ssh(lab: Any, traces: Any, far: namespaces.Run
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    before, links = traces(), there("ip", "-o", "link")
+    def devices() -> list[str]:
+        return re.findall(r"^\d+: ([^:@]+)", there("ip", "-o", "link"), re.MULTILINE)
+
+    before, links = traces(), devices()
     one = lab("agtest", profile)
     one.play("prepare")
     assert there("virsh", "list", "--all", "--name").split() == ["agtest_master_1"]
@@ -217,7 +220,7 @@ def test_the_second_is_reached_by_ssh(lab: Any, traces: Any, far: namespaces.Run
     assert not one.state_dir.exists() and (one.run_dir / "state.json").exists()
     there("ip", "link", "set", "dev", "under", "up")
     one.play("destroy")
-    assert (traces(), there("ip", "-o", "link")) == (before, links)
+    assert (traces(), devices()) == (before, links)
     assert not (one.run_dir / "state.json").exists() and not (base / "far").exists()
 
 
