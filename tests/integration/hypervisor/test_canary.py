@@ -60,8 +60,8 @@ def canaries() -> Canaries:
 
 
 @pytest.fixture
-def agentlab(tmp_path: Path, canaries: Canaries) -> Iterator[Any]:
-    """Runs a verb with `-vvv`; returns what it printed, and removes the cluster in the end."""
+def agentlab(tmp_path: Path, base: Path, canaries: Canaries) -> Iterator[Any]:
+    """Runs a verb with `-vvv`; returns what it printed, and removes the cluster, which is in `base`, in the end."""
     environment = {
         **os.environ,
         "AGENTLAB_RUNS": str(tmp_path / "runs"),
@@ -81,7 +81,7 @@ def agentlab(tmp_path: Path, canaries: Canaries) -> Iterator[Any]:
     run("destroy", ok=False)
 
 
-def profile(tmp_path: Path, canaries: Canaries) -> Path:
+def profile(tmp_path: Path, state: Path, canaries: Canaries) -> Path:
     """A profile with a secret in every field that may have one."""
     auth = base64.b64encode(f"puller:{canaries.new('pull secret')}".encode()).decode()
     (tmp_path / "pull-secret.json").write_text(json.dumps({"auths": {"registry.example.test": {"auth": auth}}}))
@@ -91,7 +91,7 @@ def profile(tmp_path: Path, canaries: Canaries) -> Path:
     }]}  # fmt: skip
     path = tmp_path / "canary.yml"
     path.write_text(yaml.safe_dump({
-        "topology": "sno", "stack": "ipv4", "hypervisor": {"state_dir": str(tmp_path / "state")},
+        "topology": "sno", "stack": "ipv4", "hypervisor": {"state_dir": str(state)},
         "services": {"bmc": {"password": canaries.new("BMC password")}, "registry": {"password": canaries.new("registry password")}},
         "nodes": {"master-0": {"bmc": {"password": canaries.new("BMC password of a node")}, "network_config": network}},
         "installer": {
@@ -111,8 +111,8 @@ def image_options(tmp_path: Path) -> list[str]:
     return ["-e", json.dumps(variables)]
 
 
-def test_no_secret_is_shown(tmp_path: Path, canaries: Canaries, agentlab: Any) -> None:
-    source, run_dir = str(profile(tmp_path, canaries)), tmp_path / "runs" / CLUSTER
+def test_no_secret_is_shown(tmp_path: Path, base: Path, canaries: Canaries, agentlab: Any) -> None:
+    source, run_dir = str(profile(tmp_path, base / "state", canaries)), tmp_path / "runs" / CLUSTER
     watch = Watch(canaries)
     watch.start()
     said = {verb: agentlab(verb, source, "-vvv") for verb in ("prepare", "configure")}
@@ -151,7 +151,7 @@ def test_no_secret_is_shown(tmp_path: Path, canaries: Canaries, agentlab: Any) -
         f"level=debug msg={value} password={value} https://u:{value}@192.0.2.1/" for value in canaries.known.values()
     ]
     (run_dir / "logs/wait-for.log").write_text("\n".join(lines))
-    console = tmp_path / "state" / CLUSTER / "console"
+    console = base / "state" / CLUSTER / "console"
     console.mkdir(parents=True, exist_ok=True)
     (console / f"{CLUSTER}_master_0.log").write_text("\r\n".join(lines))
     planted = (run_dir / "logs/wait-for.log").read_text()
