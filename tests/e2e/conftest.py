@@ -95,8 +95,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def take_down_unfinished() -> None:
-    """Destroys what a test run that was killed, of any checkout, left of its cluster: it would not let this one begin."""
-    if Path(STATE_DIR, CLUSTER).exists():
+    """Destroys what a test run that was killed, of any checkout, left of its cluster: it would not let this one begin.
+
+    While another run is alive its cluster stays, and the job of this one is refused with the names of both owners.
+    """
+    alive = output(f"ps -eo args= | grep -E '[c]i run .*--cluster {CLUSTER}( |$)'")
+    if Path(STATE_DIR, CLUSTER).exists() and not alive:
         command = [ROOT / "bin/agentlab", "destroy", "sno_ipv4", "--cluster", CLUSTER, "--adopt"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
