@@ -79,7 +79,7 @@ def joined(base: Path, near: namespaces.Running) -> Iterator[namespaces.Running]
 def sshd(there: namespaces.Running, folder: Path, address: str, port: int) -> Iterator[Path]:
     """A client's configuration with which `ssh ADDRESS` leads to an sshd of the host `there`; its key is `user` next to it.
 
-    folder: for files, new.
+    folder: for files, new; programs in its `bin` come before those of the host.
     """
     if not SSHD:
         pytest.skip("needs openssh-server")
@@ -91,7 +91,7 @@ def sshd(there: namespaces.Running, folder: Path, address: str, port: int) -> It
     (folder / "sshd_config").write_text(
         f"ListenAddress {address}\nPort {port}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/user.pub\nStrictModes no\n"
         f"PermitRootLogin prohibit-password\nUsePAM no\nPidFile none\nSubsystem sftp internal-sftp\n"
-        f"SetEnv AGENTLAB_VENV={Path(sys.executable).parents[1]} PATH={os.environ['PATH']}\n")  # fmt: skip
+        f"SetEnv AGENTLAB_VENV={Path(sys.executable).parents[1]} PATH={folder}/bin:{os.environ['PATH']}\n")  # fmt: skip
     (folder / "config").write_text(
         f"Host *\n  Port {port}\n  User root\n  IdentityFile {folder}/user\n  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known\n"
         f"  GlobalKnownHostsFile /dev/null\n")  # fmt: skip

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
+from tests import hosts
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
@@ -89,7 +91,7 @@ def at(host: namespaces.Running, *command: str) -> str:
 
 
 def agentlab(one: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**one.environment(), "AGENTLAB_RUNS": str(one.run_dir.parent)}
+    environment = {**os.environ, "AGENTLAB_RUNS": str(one.run_dir.parent)}
     command = [*namespaces.enter(one.host), sys.executable, "-m", CLI, *arguments, "--cluster", "agtest"]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
@@ -167,6 +169,43 @@ def test_the_second_is_reached_by_ssh(lab: Any, traces: Any, far: namespaces.Run
     one.play("destroy")
     assert (traces(), devices()) == (before, links)
     assert not (one.run_dir / "state.json").exists() and not (base / "there").exists()
+
+
+def test_one_that_does_not_fit_is_refused(lab: Any, traces: Any, far: namespaces.Running, base: Path) -> None:
+    second = {"name": "second", "kind": "ssh", "host": "192.0.2.2", "user": "root", "address": "192.0.2.2"}
+    here = {"address": "192.0.2.1", "domain_type": "qemu"}
+    one = lab(
+        "agtest",
+        {"topology": "compact", "hypervisor": here, "hypervisors": [{**second, "state_dir": str(base / "there")}]},
+    )
+    before, there = traces(), hosts.traces(far)
+    program = base / "ssh/bin/qemu-system-x86_64"
+    program.parent.mkdir()
+
+    def refused() -> str:
+        done = agentlab(one, "prepare")
+        assert done.returncode in (2, 4) and done.stderr.count("first failure: ") == 1, done.stdout + done.stderr
+        assert (
+            (traces(), hosts.traces(far)) == (before, there)
+            and not one.parent.exists()
+            and not (base / "there").exists()
+        )
+        return done.stderr
+
+    program.write_text("#!/bin/sh\necho QEMU emulator version 3.1.0\n")
+    program.chmod(0o755)
+    assert re.search(
+        r"\[second\]: hypervisor second has QEMU 3\.1, and the first one \d+\.\d+: install the same version on both",
+        refused(),
+    )
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert "[second]: hypervisor second: qemu-system-x86_64 does not run: " in refused()
+    at(far, "ip", "link", "set", "dev", "under", "down")
+    assert (
+        "[second]: " in (said := refused())
+        and "192.0.2.2" in said
+        and "Next: start root@192.0.2.2 and its sshd" in said
+    )
 
 
 def test_logs_of_all_are_gathered(lab: Any, far: namespaces.Running, base: Path) -> None:
