@@ -145,10 +145,7 @@ def test_the_second_is_reached_by_ssh(lab: Any, traces: Any, far: namespaces.Run
         "hypervisors": [{**second, "state_dir": str(base / "there")}],
     }
 
-    def devices() -> list[str]:
-        return re.findall(r"^\d+: ([^:@]+)", at(far, "ip", "-o", "link"), re.MULTILINE)
-
-    before, links = traces(), devices()
+    before = traces(), hosts.traces(far)
     one = lab("agtest", profile)
     one.play("prepare")
     assert at(far, "virsh", "list", "--all", "--name").split() == ["agtest_master_1"]
@@ -167,7 +164,7 @@ def test_the_second_is_reached_by_ssh(lab: Any, traces: Any, far: namespaces.Run
     assert not one.state_dir.exists() and (one.run_dir / "state.json").exists()
     at(far, "ip", "link", "set", "dev", "under", "up")
     one.play("destroy")
-    assert (traces(), devices()) == (before, links)
+    assert (traces(), hosts.traces(far)) == before
     assert not (one.run_dir / "state.json").exists() and not (base / "there").exists()
 
 
