@@ -20,7 +20,7 @@ from ..cluster.watcher import operator_report
 from ..documents import load_json
 from ..plan import hypervisors
 from ..plan.faults import EXTRA
-from ..plan.machines import carried, interfaces
+from ..plan.machines import carried, interfaces, virtual
 from ..plan.outside import machines
 from ..vocabulary import Port, Stage, Status
 from .evidence import RESTARTS, Facts
@@ -116,7 +116,10 @@ def _other_services(facts: Facts) -> Iterator[Cause]:
 def _domains(facts: Facts) -> Iterator[Cause]:
     if facts.domains is None:
         return
-    for node in [*carried(facts.plan["nodes"]), *machines(facts.plan)]:
+    elsewhere = [
+        node for node in virtual(facts.plan["nodes"]) if node.get("hypervisor") and node["domain"] in facts.domains
+    ]
+    for node in [*carried(facts.plan["nodes"]), *machines(facts.plan), *elsewhere]:
         state = facts.domains.get(node["domain"])
         if state is None:
             yield Cause(
@@ -125,9 +128,9 @@ def _domains(facts: Facts) -> Iterator[Cause]:
                 SURE,
             )
         elif state == "paused":
-            yield Cause(
-                f"VM {node['domain']} ({node['name']}) is paused", facts.access.virsh("resume", node["domain"]), LIKELY
-            )
+            here = node not in elsewhere
+            step = facts.access.virsh("resume", node["domain"]) if here else facts.access.console(node["domain"])
+            yield Cause(f"VM {node['domain']} ({node['name']}) is paused", step, LIKELY)
         elif state != "running":
             yield Cause(
                 f"VM {node['domain']} ({node['name']}) is {state}",
