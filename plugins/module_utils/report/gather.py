@@ -22,6 +22,7 @@ from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
 from ..documents import load_json, read_file
 from ..errors import AssistedError, ClusterError
+from ..installer.cluster import failure
 from ..plan import hypervisors, outside, phases, short
 from ..plan.hypervisor_model import Hypervisor
 from ..plan.machines import Node, interfaces
@@ -95,7 +96,7 @@ class Gatherer:
         private(self.out.directory)
         jobs: list[tuple[str, Callable[[], None]]] = [
             ("run directory", self._run_dir),
-            ("assisted-service", self._service),
+            ("openshift-install", self._installer) if self.facts.ipi else ("assisted-service", self._service),
             ("OpenShift API", self._kube),
         ]
         if self.elsewhere:
@@ -247,6 +248,9 @@ class Gatherer:
         self.facts.cluster, self.facts.events = cluster, events
         self._json("assisted/cluster.json", cluster)
         self._json("assisted/events.json", events)
+
+    def _installer(self) -> None:
+        self.facts.installer = failure(self.run_dir)
 
     def _kube(self) -> None:
         kube = ClusterClient(self.run_dir / "auth" / "kubeconfig", tape=self.tape)
