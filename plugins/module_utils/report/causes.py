@@ -77,7 +77,7 @@ def causes(facts: Facts) -> list[Cause]:
     found: list[Cause] = []
     agent = (_services, _hypervisors, _domains, _consoles, _node_zero, _registered, _large_packets, _preparation, _hosts, _console_remarks, _remarks,
              _cluster, _pods, _joined, _operators, _other_services)  # fmt: skip
-    # Ironic switches machines off, and its own error says why one stays off.
+    # Ironic switches machines off, and its own error has the reason.
     ipi = (_services, _consoles, _installer, _domains, _pods, _not_nodes, _operators, _other_services)
     for ask in ipi if facts.ipi else agent:
         found += [cause for cause in ask(facts) if cause not in found]
@@ -311,8 +311,11 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
     ):
         name, status, stage = host_name(host), host["status"], (host.get("progress") or {}).get("current_stage")
         if status in BROKEN:
+            # The service replaces the reason a moment later by the fact that the host is silent.
+            medium = next((message for message, __ in _failing(host, {"media-connected"})), None)
+            said = medium if medium and status == Status.DISCONNECTED else host.get("status_info", "")
             yield Cause(
-                f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {host.get('status_info', '')}",
+                f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {said}",
                 f"ls {facts.access.run_dir}/report/hosts/{shlex.quote(name)}  # its logs, after  {facts.access.verb('gather')}",
                 BROKEN[status],
             )

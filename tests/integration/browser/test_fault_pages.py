@@ -1,6 +1,6 @@
 """The run pages of fault jobs, of what virtual machines left: a reader who is new to one answers five questions from it.
 
-What failed, where, when, why, and what to do next stand in its first panel; a click on the cause shows the logs at that second.
+What failed, where, when, why, and what to do next is in its first panel; a click on the cause shows the logs at that second.
 `tests/recorded/keep.py` makes the test data.
 """
 
@@ -32,7 +32,9 @@ class Answers(NamedTuple):
 
 
 ANSWERS = {
-    "fault-disk-lost": Answers("master-0", "disk_lost master-0 begins (Writing image to disk)", "report/hosts/master-0"),
+    "fault-disk-lost": Answers(
+        "master-0", "disk_lost master-0 begins (Writing image to disk)", "report/hosts/master-0"
+    ),
     "fault-power-off": Answers("master-0", "power_off master-0 begins (Installing)", "agentlab boot"),
     "fault-rendezvous": Answers("192.168.111.99", "is not the address of any node of the plan", "set rendezvousIP in"),
     "fault-token": Answers("192.168.111.20:8090", "kind expired_token", "agentlab image"),

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible_collections.agentlab.ocp.payload.api_server.state import texts
 from ansible_collections.agentlab.ocp.payload.api_server.validations import hardware
 from ansible_collections.agentlab.ocp.payload.images import code
 from ansible_collections.agentlab.ocp.payload.images.release import HARDWARE
@@ -111,6 +112,13 @@ def _off(plan: Plan) -> Made:
     return {"domains": {node["domain"]: "shut off" for node in plan["nodes"]}, **cluster("installing", hosts(plan))}
 
 
+def _without_medium(plan: Plan) -> Made:
+    """As the service describes the host from the second refresh on."""
+    text = "Unable to read from the discovery media. It was either disconnected"
+    silent = failing(text, "media-connected") | {"status": "disconnected", "status_info": texts.DISCONNECTED}
+    return cluster("insufficient", hosts(plan, master_0=silent))
+
+
 def _refused(plan: Plan) -> Made:
     url = f"http://{plan['rendezvous']['ip']}:8090/api/assisted-install"
     return {"refusal": f"{url}: HTTP 401: The provided authentication token has expired."}
@@ -128,7 +136,7 @@ FACTS: dict[str, Callable[[Plan], Made]] = {
     "fault-after-bootstrap": _off,
     "fault-unregistered": lambda plan: cluster("insufficient", hosts(plan, but="master-2")),
     "fault-disk-lost": _broken("error", "Failed - failed after 3 attempts", "Writing image to disk"),
-    "fault-media-lost": _broken("disconnected", "Unable to read from the discovery media. It was either disconnected"),
+    "fault-media-lost": _without_medium,
     "fault-image-missing": _missing_image,
     "fault-dns-wildcard": _of(
         "dns-wildcard-not-configured", "DNS wildcard configuration was detected for domain ostest"

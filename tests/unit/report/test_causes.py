@@ -419,7 +419,7 @@ def of_ipi(**facts):
 
 
 def test_ipi_has_no_assisted_service():
-    """Machines that Ironic switches off during its work are no cause, as long as it has not failed."""
+    """Ironic switches machines off during its work."""
     assert of_ipi(domains=RUNNING) == []
     assert of_ipi(domains=RUNNING, nodes=[{"metadata": {"name": "master-0"}, "status": {}}])[0] == (
         "master-1 has not joined the cluster"
