@@ -18,6 +18,7 @@ from typing import IO, NamedTuple
 
 from ..documents import load_json
 from ..errors import LabError
+from ..files import new_file
 from ..plan import hypervisors
 from ..plan.model import Plan
 from ..sandbox import namespaces
@@ -94,11 +95,11 @@ def pack(plan: Plan) -> Path | None:
     if not directory.is_dir():
         return None
     note = Note(None, {})
-    part = directory / f".{ARCHIVE}.part"
     with (
-        os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream,
+        new_file(directory / ARCHIVE, overwrite=True) as stream,
         tarfile.open(fileobj=stream, mode="w:xz", preset=1) as tar,
     ):
+        os.fchown(stream.fileno(), int(os.environ.get("SUDO_UID", "0")), -1)
         keep = partial(_add, tar)
         try:
             note = note._replace(domains=libvirt(plan, keep, _enter(plan)))
@@ -110,8 +111,6 @@ def pack(plan: Plan) -> Path | None:
             except _ERRORS as error:
                 note.missing[name] = _why(error)
         _text(keep, _NOTE, json.dumps(note._asdict()))
-    os.chown(part, int(os.environ.get("SUDO_UID", "0")), -1)
-    part.replace(directory / ARCHIVE)
     return directory / ARCHIVE
 
 
@@ -123,7 +122,7 @@ def fetched(run_dir: Path, name: str) -> Path:
 def unpack(archive: Path, keep: Keep) -> Note:
     """Give each file of an archive of `pack` to `keep`, if its folder is one of `FOLDERS`; return the note.
 
-    Raises `OSError` for what is no such archive or is too large, and `ValueError` for a damaged note.
+    Raises `OSError` for another file, and one that is too large, and `ValueError` for a damaged note.
     """
     notes: list[bytes] = []
 
