@@ -72,6 +72,11 @@ def joined(base: Path, near: namespaces.Running) -> Iterator[namespaces.Running]
     """Another host, to which a pair of links with an MTU of 1550 leads from the host `near`."""
     with played(base, "far") as far:
         subprocess.run(["sh", "-e", "-c", _JOIN, far.netns, near.netns], check=True)
+        for one in (near, far):  # an end has its own address of IPv6 when the other one is up
+            for __ in range(300):
+                if " fe80:" in traces(one) and "linkdown" not in traces(one):
+                    break
+                time.sleep(0.1)
         yield far
 
 

@@ -122,7 +122,7 @@ def fetched(run_dir: Path, name: str) -> Path:
 def unpack(archive: Path, keep: Keep) -> Note:
     """Give each file of an archive of `pack` to `keep`, if its folder is one of `FOLDERS`; return the note.
 
-    Raises `OSError` for another file, for too large an archive, and `ValueError` for a damaged note.
+    Raises `OSError` for another file, and one that is too large, and `ValueError` for a damaged note.
     """
     notes: list[bytes] = []
 
