@@ -47,8 +47,10 @@ def directory() -> Iterator[Path]:
     path = Path("/var/tmp") / f"agentlab-test-{os.getpid()}"
     path.mkdir()
     path.chmod(0o755)
-    yield path
-    shutil.rmtree(path)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
 
 
 @contextmanager
@@ -61,10 +63,12 @@ def played(base: Path, role: str) -> Iterator[namespaces.Running]:
     running = namespaces.require(name, state_dir)
     # The first client makes libvirt look for QEMU, and keep what it found.
     subprocess.run([*namespaces.enter(running), "virsh", "capabilities"], capture_output=True, check=True)
-    yield running
-    found = owner.read(state_dir)
-    assert found
-    namespaces.remove(f"agentlab-{name}", state_dir, found)
+    try:
+        yield running
+    finally:
+        found = owner.read(state_dir)
+        assert found
+        namespaces.remove(f"agentlab-{name}", state_dir, found)
 
 
 @contextmanager
