@@ -9,12 +9,10 @@ from ..boot.modes import MODES
 from ..libvirt import network
 from ..plan.model import Plan
 from ..state.owner import Owner
-from . import uplink
+from . import host, uplink
 
 if TYPE_CHECKING:
     import libvirt
-
-_LEASES = Path("/var/lib/libvirt/dnsmasq")
 
 
 def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: bool = False) -> list[dict[str, Any]]:
@@ -30,8 +28,7 @@ def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: b
     if log and not check:
         log.parent.mkdir(parents=True, exist_ok=True)
     if private and hypervisor.get("further") and not check:
-        # libvirt keeps the machines' MACs there, and makes the directory for a dnsmasq only.
-        _LEASES.mkdir(parents=True, exist_ok=True)
+        host.LEASES.mkdir(parents=True, exist_ok=True)
     forwarders = uplink.forwarders(Path(hypervisor["state_dir"])) if private else []
     boot_file = plan["boot"]["script_url"] if MODES[plan["boot"]["mode"]].medium == "network" else None
     wanted = [
