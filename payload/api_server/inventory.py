@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import math
 import re
@@ -16,7 +17,14 @@ VIRTUAL_TYPES = frozenset({"bridge", "dummy", "tun", "tap", "veth", "macvlan", "
 #: Eligible kinds of disks, in the order of messages, and additional ones of s390x.
 DRIVE_TYPES = ("HDD", "SSD", "Multipath", "RAID", "iSCSI", "FC")
 _DRIVE_TYPES_S390X = ("ECKD (ESE)", "ECKD", "FBA")
-_OWN_REASONS = ("Disk is too small (", "Drive type is ")
+_OWN_REASONS = (
+    "Disk is too small (",
+    "Drive type is ",
+    "Host IP address is not available",
+    "Cannot find the network interface behind the default route",
+    "Cannot parse iSCSI host IP ",
+    "iSCSI host IP ",
+)
 
 HOSTNAME = r"^[a-z0-9][a-z0-9-]{0,62}(?:[.][a-z0-9-]{1,63})*$"
 HOSTNAME_LENGTH = 63
@@ -105,6 +113,8 @@ def prepare(raw: Inventory, least_gb: float, keep_virtual: bool) -> Inventory:
             reasons.append(
                 f"Drive type is {disk.get('drive_type') or 'Unknown'}, it must be one of {', '.join(types)}."
             )
+        if disk.get("drive_type") == "iSCSI":
+            reasons += _iscsi_reasons(disk, raw)
         disks.append(
             {
                 **disk,
@@ -113,6 +123,38 @@ def prepare(raw: Inventory, least_gb: float, keep_virtual: bool) -> Inventory:
             }
         )
     return {**raw, "interfaces": interfaces, "disks": disks}
+
+
+def has_address(nic: Interface, ip: str) -> bool:
+    """Return whether an interface has the address `ip`, which has no prefix."""
+    return any(
+        text.partition("/")[0] == ip for text in (*nic.get("ipv4_addresses", ()), *nic.get("ipv6_addresses", ()))
+    )
+
+
+def _iscsi_reasons(disk: Disk, raw: Inventory) -> list[str]:
+    """Return why an iSCSI disk is not eligible: its session must not use the interface of the default route of its family."""
+    text = disk.get("iscsi", {}).get("host_ip_address", "")
+    if not text:
+        return ["Host IP address is not available"]
+    try:
+        own = ipaddress.ip_address(text)
+    except ValueError as error:
+        return [f"Cannot parse iSCSI host IP {text}: {error}"]
+    ways = [
+        route
+        for route in raw.get("routes", ())
+        if route.get("destination", "").partition("/")[0] == ("0.0.0.0" if own.version == 4 else "::")
+    ]
+    if not ways:
+        return []
+    name = min(ways, key=lambda route: route.get("metric", 0)).get("interface")
+    nic = next((one for one in raw.get("interfaces", ()) if one.get("name") == name), None)
+    if nic is None:
+        return ["Cannot find the network interface behind the default route"]
+    if has_address(nic, text):
+        return [f"iSCSI host IP {text} is the same as host IP, they must be different"]
+    return []
 
 
 def kept(
@@ -155,6 +197,24 @@ def find_disk(inventory: Inventory, ident: str) -> Disk | None:
         if ident and ident in (disk.get("id"), disk.get("by_id"), disk.get("by_path"), disk.get("path")):
             return disk
     return None
+
+
+def lun_arguments(inventory: Inventory, ident: str, *, addressed: bool) -> list[str]:
+    """Return the kernel arguments by which an installed system finds the disk `ident` again, if that is a LUN.
+
+    It is in the firmware's table, and reached over the interface of its session. addressed: a user gave an `ip=` argument.
+    """
+    disk = find_disk(inventory, ident)
+    if disk is None or disk.get("drive_type") != "iSCSI":
+        return []
+    ip = disk.get("iscsi", {}).get("host_ip_address", "")
+    nics = [] if addressed else [nic for nic in inventory.get("interfaces", ()) if has_address(nic, ip)]
+    return ["rd.iscsi.firmware=1", *(ip_argument(nic, "dhcp6" if ":" in ip else "dhcp") for nic in nics)]
+
+
+def ip_argument(nic: Interface, kind: str) -> str:
+    """Return the kernel argument for an interface: by MAC address, as the installed system may name it differently."""
+    return f"ip={nic.get('mac_address', '').replace(':', '-') or nic.get('name')}:{kind}"
 
 
 def ram_mib(inventory: Inventory) -> int:

@@ -236,17 +236,19 @@ def installer_args(v: StepView) -> list[str]:
 
     With a static network config that is `--copy-network`. Otherwise an `ip=` kernel argument per interface in a machine
     network asks for DHCP of its family, unless the user gave an `ip=` argument. The user's stay first, unchanged.
+    A LUN is found again by the firmware's table, over the interface of its session.
     """
     args = [str(arg) for arg in load_json(v.host.get("installer_args") or "[]", name="installer_args")]
+    addressed = any(arg.startswith("ip=") for arg in args)
+    for karg in inv.lun_arguments(v.inventory, installation_disk(v.host), addressed=addressed):
+        args += [] if karg in args else ["--append-karg", karg]
     if v.infra_env.get("static_network_config"):
         return args if "--copy-network" in args else [*args, "--copy-network"]
     for nic in v.inventory.get("interfaces", ()):
         own = {"dhcp": nic.get("ipv4_addresses", []), "dhcp6": nic.get("ipv6_addresses", [])}
         for kind, texts in own.items():
             if any(contains(cidr, text) for cidr in machine_cidrs(v.cluster) for text in texts):
-                # By MAC address: the installed system may name the interface differently.
-                karg = f"ip={nic.get('mac_address', '').replace(':', '-') or nic.get('name')}:{kind}"
-                if karg not in args and not any(arg.startswith("ip=") for arg in args):
+                if (karg := inv.ip_argument(nic, kind)) not in args and not addressed:
                     args += ["--append-karg", karg]
                 break
     return args

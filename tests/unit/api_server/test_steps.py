@@ -36,6 +36,28 @@ def test_the_installed_system_finds_its_nic_by_mac_address(nic: dict[str, Any], 
     assert steps.installer_args(view(inventory={"interfaces": [nic]})) == ["--append-karg", karg]
 
 
+LUN = {"id": "lun", "drive_type": "iSCSI", "iscsi": {"host_ip_address": "192.168.145.20"}}
+OVER = NIC | {"mac_address": "52:54:00:00:00:02", "ipv4_addresses": ["192.168.145.20/24"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "expected"),
+    [
+        ([], {}, ["rd.iscsi.firmware=1", "ip=52-54-00-00-00-02:dhcp", "ip=52-54-00-00-00-01:dhcp"]),
+        (["--append-karg", "ip=eth9:off"], {}, ["ip=eth9:off", "rd.iscsi.firmware=1"]),
+        (
+            ["--append-karg", "rd.iscsi.firmware=1"],
+            {"id": "other"},
+            ["rd.iscsi.firmware=1", "ip=52-54-00-00-00-01:dhcp"],
+        ),
+    ],
+)
+def test_the_installed_system_finds_its_lun(given: list[str], more: dict[str, Any], expected: list[str]) -> None:
+    inventory = {"interfaces": [NIC | {"ipv4_addresses": ["192.168.111.20/24"]}, OVER], "disks": [LUN | more]}
+    host = HOSTS["a"] | {"installation_disk_id": "lun", "installer_args": json.dumps(given)}
+    assert steps.installer_args(view(host=host, inventory=inventory))[1::2] == expected
+
+
 def test_a_static_network_is_copied() -> None:
     assert steps.installer_args(view(infra_env={"static_network_config": "[]"})) == ["--copy-network"]
 

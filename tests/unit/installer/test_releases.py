@@ -109,6 +109,9 @@ def test_units_and_files_of_the_live_system(sno: Any, make: Any, release: str) -
     number = int(release.split(".")[1])
     for name in ("iscsistart.service", "iscsiadm.service", "oci-eval-user-data.service"):
         assert (name in units) is (number >= 18)
+    # The table is there only once the module has been loaded, so that it cannot be a condition of the unit.
+    started = units.get("iscsistart.service", "modprobe iscsi_ibft")
+    assert "modprobe iscsi_ibft" in started and "ConditionPathExists" not in started
     assert ("/usr/local/bin/oci-eval-user-data.sh" in files) is (number >= 18)
     assert ("/etc/chrony.conf" in files) is (number >= 17)
     mode = re.search(r"^KillMode=(.*)$", units["start-cluster-installation.service"], re.M)
