@@ -26,7 +26,7 @@ _PATHS = (
 @functools.cache
 def recordings() -> list[tuple[dict[str, Any], ...]]:
     """The entries of each recording, in their order."""
-    texts = [gzip.decompress(path.read_bytes()) for path in sorted(JOBS.glob("*.gz"))]
+    texts = [gzip.decompress(path.read_bytes()) for path in sorted(JOBS.glob("*.jsonl.gz"))]
     return [tuple(json.loads(line) for line in text.splitlines()) for text in texts]
 
 
