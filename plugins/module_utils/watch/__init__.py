@@ -60,6 +60,10 @@ def no_diagnosis(__: Seen) -> Sequence[Cause]:
     return ()
 
 
+PAUSE = 30.0
+"""Seconds for which a cause may be gone: a container that fails runs for a moment whenever it is started again."""
+
+
 class Stall:
     """Bounds a wait by progress: `check` raises without progress for `seconds` (0: never), or for the grace period of a known cause.
 
@@ -70,13 +74,13 @@ class Stall:
         self.seconds, self.clock = seconds, clock
         self.seen: set[Hashable] = set()
         self.since = clock.time()
-        self.known: dict[str, float] = {}
+        self.known: dict[str, tuple[float, float]] = {}
 
     def check(self, facts: AbstractSet[Hashable], causes: Sequence[Cause] = ()) -> None:
         """facts: the current state; a fact that was never seen before is progress.
 
-        causes: those known now; a cause counts from when it was first given without interruption, and not before the
-        last progress. Raises `FatalError` with the cause's text, or with the minutes without progress.
+        causes: those known now; a cause counts from when it was first given, without an interruption longer than `PAUSE`,
+        and not before the last progress. Raises `FatalError` with the cause's text, or with the minutes without progress.
         """
         now = self.clock.time()
         if not facts <= self.seen:
@@ -84,10 +88,11 @@ class Stall:
             self.since = now
         if not self.seconds:
             return
-        self.known = {cause.text: self.known.get(cause.text, now) for cause in causes}
+        self.known = {text: times for text, times in self.known.items() if now - times[1] <= PAUSE}
+        self.known |= {cause.text: (self.known.get(cause.text, (now, now))[0], now) for cause in causes}
         for cause in causes:
             grace = self.seconds if cause.grace is None else min(cause.grace, self.seconds)
-            if now - max(self.since, self.known[cause.text]) > grace:
+            if now - max(self.since, self.known[cause.text][0]) > grace:
                 raise FatalError(cause.text)
         if now - self.since > self.seconds:
             raise FatalError(f"no progress for {self.seconds / 60:g} minutes")

@@ -73,3 +73,9 @@ def test_upstream_limits_alone():
 @pytest.mark.parametrize("first", [[OFF, SLOW], [SLOW, OFF]])
 def test_the_cause_that_is_sure_ends_it(first):
     assert ends(Stall(900, Clock()), {0: ("a", first)}) == (65, "VM x is shut off")
+
+
+def test_a_container_that_is_started_again_is_the_same_cause():
+    """CrashLoopBackOff is gone for the moment in which the container runs."""
+    script = {0: ("a", [OFF]), 20: ("a", []), 30: ("a", [OFF])}
+    assert ends(Stall(900, Clock()), script) == (65, "VM x is shut off")
