@@ -1,4 +1,4 @@
-"""Two masters, one of them on another host: sandboxes play both hosts, a pair of links joins them, and ssh leads to the second."""
+"""HA with a master and a worker on another host: sandboxes play both hosts, a pair of links joins them, and ssh leads to the second."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from tests.e2e.conftest import ROOT
 CLI = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 CLUSTER = "agtest"
 LIMIT = 60 * 60
+NAMES = ("master-0", "master-1", "master-2", "worker-0", "worker-1")
 
 
 @pytest.mark.long
-def test_a_cluster_with_a_machine_on_another_host(tmp_path: Path, guests: None) -> None:
+def test_ha_with_machines_on_another_host(tmp_path: Path, guests: None) -> None:
     with (
         hosts.directory() as base,
         hosts.played(base, "host") as near,
@@ -32,10 +33,10 @@ def test_a_cluster_with_a_machine_on_another_host(tmp_path: Path, guests: None) 
     ):
         second = {"name": "second", "kind": "ssh", "host": hosts.FAR, "user": "root", "address": hosts.FAR}
         profile = {
-            "topology": "tnf",
+            "topology": "ha",
             "hypervisor": {"address": hosts.NEAR, "state_dir": str(base / "state")},
             "hypervisors": [second],
-            "nodes": {"master-1": {"hypervisor": "second"}},
+            "nodes": {name: {"hypervisor": "second"} for name in ("master-1", "worker-1")},
         }
         (base / "profile.yml").write_text(yaml.safe_dump(profile))
         run_dir = base / "runs" / CLUSTER
@@ -60,11 +61,11 @@ def test_a_cluster_with_a_machine_on_another_host(tmp_path: Path, guests: None) 
         try:
             agentlab("deploy", str(base / "profile.yml"))
             ready = agentlab("kubectl", "get", "nodes", "--no-headers")
-            assert re.findall(r"^(\S+) +(\S+) ", ready, re.MULTILINE) == [("master-0", "Ready"), ("master-1", "Ready")]
+            assert re.findall(r"^(\S+) +(\S+) ", ready, re.MULTILINE) == [(name, "Ready") for name in NAMES]
             there = subprocess.run(
                 [*namespaces.enter(far), "virsh", "list", "--name"], capture_output=True, text=True, check=True
             )
-            assert there.stdout.split() == [f"{CLUSTER}_master_1"]
+            assert sorted(there.stdout.split()) == [f"{CLUSTER}_master_1", f"{CLUSTER}_worker_1"]
             assert json.loads(agentlab("status", "-o", "json"))["hosts"][1]["power"] == "on"
             assert "nothing changed" in agentlab("deploy")
 
