@@ -15,11 +15,7 @@ description:
   - Runs as root on the host of the hypervisor, outside of a sandbox.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:
-  - bcrypt
-  - cryptography
-  - kubernetes
   - PyYAML
-  - requests
 options:
   plan:
     description: The plan of the cluster as that hypervisor sees it, C(agentlab_plan).

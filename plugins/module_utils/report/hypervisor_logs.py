@@ -20,10 +20,11 @@ from ..documents import load_json
 from ..errors import LabError
 from ..files import new_file
 from ..plan import hypervisors
+from ..plan.machines import carried
 from ..plan.model import Plan
+from ..plan.outside import machines
 from ..sandbox import namespaces
 from .host_logs import Keep, unpack_into
-from .probe import domain_states
 from .ssh import run
 
 FOLDERS = ("console", "libvirt", "services")
@@ -40,11 +41,29 @@ _ERRORS = (subprocess.SubprocessError, OSError, LabError)
 class Note(NamedTuple):
     """What a hypervisor reports besides files.
 
-    domains: libvirt domain -> state, as of `probe.domain_states`; None: unknown; missing: source -> why it is missing.
+    domains: libvirt domain -> state, as of `domain_states`; None: unknown; missing: source -> why it is missing.
     """
 
     domains: dict[str, str] | None
     missing: dict[str, str]
+
+
+def domain_states(plan: Plan, enter: Sequence[str] = ()) -> dict[str, str] | None:
+    """Each domain that exists, and its state; None if libvirt is not available (or users boot machines of their own).
+
+    Keys are the domains of the plan, values as of `virsh domstate` ("running", "shut off", ...). enter: command prefix,
+    to run virsh in a sandbox. Raises `OSError` if virsh is missing, and `subprocess.TimeoutExpired`.
+    """
+    if plan["boot"]["mode"] == "manual":
+        return None
+    states = {}
+    for node in [*carried(plan["nodes"]), *machines(plan)]:
+        try:
+            states[node["domain"]] = run(*enter, *_VIRSH, "domstate", node["domain"]).strip()
+        except subprocess.CalledProcessError as error:
+            if "failed to get domain" not in error.stderr:
+                return None
+    return states
 
 
 def libvirt(plan: Plan, keep: Keep, enter: Sequence[str] = ()) -> dict[str, str] | None:

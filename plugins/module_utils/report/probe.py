@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..plan import phases
-from ..plan.machines import carried, virtual
+from ..plan.machines import virtual
 from ..plan.model import Plan
-from ..plan.outside import machines
 from ..sandbox import services
 from ..state.recording import Tape, no_tape
 from ..watch import Seen
 from . import facts
 from .causes import Cause, causes
 from .evidence import Facts, Unit
+from .hypervisor_logs import domain_states
 from .ssh import run, ssh
 
 PACE = 10.0
@@ -49,24 +49,6 @@ done
 """.replace("@", " ".join(f"{unit}.service" for unit in NODE_ZERO_UNITS))
 # Messages of start-agent.sh and the agent before they stop trying.
 _ASK_REFUSAL = "sudo journalctl -u agent -b -o cat --no-pager | grep -o -E 'refuses the token of this host.*|Host will stop trying to register.*' | tail -n 1"
-
-
-def domain_states(plan: Plan, enter: Sequence[str] = ()) -> dict[str, str] | None:
-    """Each domain that exists, and its state; None if libvirt is not available (or users boot machines of their own).
-
-    Keys are the domains of the plan, values as of `virsh domstate` ("running", "shut off", ...). enter: command prefix,
-    to run virsh in a sandbox. Raises `OSError` if virsh is missing, and `subprocess.TimeoutExpired`.
-    """
-    if plan["boot"]["mode"] == "manual":
-        return None
-    states = {}
-    for node in [*carried(plan["nodes"]), *machines(plan)]:
-        try:
-            states[node["domain"]] = run(*enter, "virsh", "-c", "qemu:///system", "domstate", node["domain"]).strip()
-        except subprocess.CalledProcessError as error:
-            if "failed to get domain" not in error.stderr:
-                return None
-    return states
 
 
 def consoles(plan: Plan, directory: Path | None = None) -> dict[str, str]:

@@ -25,7 +25,8 @@ from ..plan.model import Plan
 from ..redact import redact
 from ..watch import Seen
 from .causes import UNKNOWN
-from .probe import Probe, domain_states
+from .hypervisor_logs import domain_states
+from .probe import Probe
 
 RECORD = "logs/cluster.json"
 """The cluster as the service returned it last to a wait, in the run directory."""
