@@ -32,6 +32,9 @@ class Answers(NamedTuple):
 
 
 ANSWERS = {
+    "fault-controller-fails": Answers(
+        "assisted-installer-controller-", "kind component_fails, component agent-installer-csr-approver", "describe pod"
+    ),
     "fault-disk-lost": Answers(
         "master-0", "disk_lost master-0 begins (Writing image to disk)", "report/hosts/master-0"
     ),
