@@ -137,6 +137,7 @@ def main() -> None:
         def say(level: str, text: str) -> None:
             log(level, text)
             events.say(level, text)
+            events.provisioning(text, [node["name"] for node in plan["nodes"]])
 
         program = Given(
             Path(given["program"] or cluster.SIMULATOR),

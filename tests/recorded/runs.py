@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.screen.picture import Picture, to_png
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, Event, EventLog, Kind, event
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,6 +100,9 @@ def failed(run_dir: Path, text: str = "", lines: int = 300) -> Path:
     registry.write_text("".join(_responses(run_dir, text)))
     (run_dir / "report/services/dhcp.log").write_text("".join(_leases(text)))
     (run_dir / "report/summary.txt").write_text(f"First cause: {cause}\n")
+    screen = run_dir / "report/screen/ut_master_1.png"
+    screen.parent.mkdir()
+    screen.write_bytes(to_png(Picture(2, 1, b"\0\0\0\xff\xff\xff")))
     return run_dir
 
 

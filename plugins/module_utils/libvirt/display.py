@@ -15,7 +15,7 @@ from ..coreos.iso import LiveIso
 from ..errors import LabError
 from ..plan.model import Node, Plan
 from ..screen.fonts import Font, kernel
-from ..screen.picture import MOST, Picture, read
+from ..screen.picture import MOST_BYTES, Picture, read
 from .connection import lookup
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ else:
 _HOLD_MS = 40
 _KERNEL = "images/pxeboot/vmlinuz"
 _MOST_KERNEL = 64 << 20
-_MOST_BYTES = MOST * MOST * 3 + 64
 
 
 def node_of(plan: Plan, name: str) -> Node:
@@ -79,9 +78,9 @@ class Display:
         data = bytearray()
         while part := stream.recv(1 << 18):
             data += part
-            if len(data) > _MOST_BYTES:
+            if len(data) > MOST_BYTES:
                 stream.abort()
-                raise LabError(f"the picture of the screen has more than {_MOST_BYTES} bytes")
+                raise LabError(f"the picture of the screen has more than {MOST_BYTES} bytes")
         stream.finish()
         return read(bytes(data))
 

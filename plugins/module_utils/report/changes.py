@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ _BROKEN = frozenset(
 )
 _FAULT = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<text>.+)")
 _MOST_FAULTS = 1 << 20
+_PROVISIONING = re.compile(r"  (?P<host>[\w.-]+): (?P<state>[a-z]+)")
 
 
 RENAMED = "renamed"
@@ -48,6 +49,14 @@ class WaitEvents:
         last call precede it.
         """
         self._write([*self._injected(), event("message", "wait", text=text, level=level_of(level))])
+
+    def provisioning(self, text: str, names: Collection[str]) -> None:
+        """Write the state of a host in Ironic, if a message of `openshift-install create cluster` is one.
+
+        text: the message; names: of the hosts.
+        """
+        if (found := _PROVISIONING.fullmatch(text)) and found["host"] in names:
+            self._write([event("host", found["host"], found["state"])])
 
     def show(self, cluster: dict[str, Any], events: object) -> None:
         """Write what differs from the service's previous answer; its events are messages of the wait already.

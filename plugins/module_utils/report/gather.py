@@ -1,11 +1,12 @@
 """Collects diagnostics of a run: from every host, the service, the OpenShift API, libvirt, BMC and consoles.
 
-Everything that is written is redacted, and only its owner may read it: files are 0600 in folders of 0700. Every source is
+Everything that is written but pictures is redacted, and only its owner may read it: files are 0600 in folders of 0700. Every source is
 queried at once with a time limit; one that does not answer is noted in the summary and does not delay the others.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -15,13 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple
 
 from ..assisted import watcher
 from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
 from ..documents import load_json, read_file
-from ..errors import AssistedError, ClusterError
+from ..errors import AssistedError, ClusterError, LabError
 from ..installer.cluster import failure
 from ..plan import hypervisors, outside, phases, short
 from ..plan.hypervisor_model import Hypervisor
@@ -29,6 +30,7 @@ from ..plan.machines import Node, interfaces
 from ..plan.model import Plan
 from ..redact import redact_stream
 from ..sandbox import faults, services
+from ..screen import picture
 from ..state import recording
 from . import facts, hypervisor_logs
 from .causes import Cause, causes
@@ -158,7 +160,13 @@ class Gatherer:
         self._copy(name, io.BytesIO(text.encode(errors="replace")))
 
     def _copy(self, name: str, source: IO[bytes]) -> None:
-        copy_redacted(source, self.out.directory, name, self.secrets)
+        if name.startswith(f"{hypervisor_logs.SCREEN}/"):
+            # Another hypervisor may send anything under the name of a picture.
+            png = picture.to_png(picture.read(source.read(picture.MOST_BYTES)))
+            with new_part(self.out.directory, name) as target:
+                target.write(png)
+        else:
+            copy_redacted(source, self.out.directory, name, self.secrets)
         self.out.files.append(name)
 
     def _copy_file(self, name: str, path: Path) -> None:
@@ -200,6 +208,7 @@ class Gatherer:
             yield "libvirt", self._libvirt
             yield "logs of QEMU", lambda: hypervisor_logs.qemu(self.plan, self._copy)
             yield "consoles", self._consoles
+            yield "screens", lambda: hypervisor_logs.screens(self.plan, self._copy)
         for one in self.plan.get("hypervisors") or []:
             yield f"hypervisor {hypervisors.name_of(one)}", partial(self._fetched, one)
 
@@ -309,12 +318,19 @@ def copy_redacted(source: IO[bytes], directory: Path, name: str, secrets: Iterab
     directory: of the report; name: relative path in it, whose folders are made; secrets: literals to hide, in addition
     to what looks like a secret. The file (0600) is complete or not there at all. Raises `OSError`.
     """
+    with new_part(directory, name) as target:
+        redact_stream(source, target, secrets)
+
+
+@contextlib.contextmanager
+def new_part(directory: Path, name: str) -> Iterator[BinaryIO]:
+    """Open the file `name` of a report, as `copy_redacted` writes it. Raises `OSError`."""
     path = directory / name
     for folder in reversed(Path(name).parents):
         private(directory / folder)
     part = path.with_name(f".{path.name}.part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
-        redact_stream(source, target, secrets)
+        yield target
     part.replace(path)
 
 
@@ -348,6 +364,6 @@ def _reason(job: Callable[[], None]) -> str:
         return (
             error.stderr if isinstance(error.stderr, str) else error.stderr.decode(errors="replace")
         ).strip() or str(error)
-    except (subprocess.SubprocessError, OSError, RuntimeError, ClusterError, ValueError) as error:
+    except (subprocess.SubprocessError, OSError, RuntimeError, ClusterError, LabError, ValueError) as error:
         return str(error)
     return ""

@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -27,12 +27,14 @@ from ..sandbox import namespaces
 from .host_logs import Keep, unpack_into
 from .ssh import run
 
-FOLDERS = ("console", "libvirt", "services")
-"""Folders of the report with what a hypervisor has."""
+SCREEN = "screen"
+FOLDERS = ("console", "libvirt", "services", SCREEN)
+"""Folders of the report with what a hypervisor has; in `SCREEN` are pictures."""
 ARCHIVE = "logs.tar.xz"
 """Name of the archive in the cluster's state directory."""
 _NOTE = "note.json"
 _NOTE_BYTES = 1 << 20
+_SCREEN_SECONDS = 60
 _QEMU_LOGS = "/var/log/libvirt/qemu"
 _VIRSH = ("virsh", "-c", "qemu:///system")
 _ERRORS = (subprocess.SubprocessError, OSError, LabError)
@@ -82,6 +84,20 @@ def libvirt(plan: Plan, keep: Keep, enter: Sequence[str] = ()) -> dict[str, str]
     return found
 
 
+def screens(plan: Plan, keep: Keep, enter: Sequence[str] = ()) -> None:
+    """Keep a picture of the screen of each machine that runs and has one, as libvirt writes it.
+
+    enter: as for `libvirt`. Raises as `ssh.run`; then the pictures of the machines that follow are missing.
+    """
+    for name, state in (domain_states(plan, enter) or {}).items():
+        if state == "running" and "<video>" in run(*enter, *_VIRSH, "dumpxml", name):
+            command = [*enter, *_VIRSH, "--quiet", "screenshot", name, "/dev/stdout"]
+            done = subprocess.run(command, capture_output=True, timeout=_SCREEN_SECONDS, check=False)
+            if done.returncode:
+                raise OSError(f"{name}: {done.stderr.decode(errors='replace').strip()}")
+            keep(f"{SCREEN}/{name}.png", io.BytesIO(done.stdout))
+
+
 def qemu(plan: Plan, keep: Keep) -> None:
     """Keep QEMU's logs of the cluster's machines. Raises `OSError`."""
     hypervisor = plan["hypervisor"]
@@ -124,7 +140,13 @@ def pack(plan: Plan) -> Path | None:
             note = note._replace(domains=libvirt(plan, keep, _enter(plan)))
         except _ERRORS as error:
             note.missing["libvirt"] = _why(error)
-        for name, source in {"logs of QEMU": qemu, "services": services, "consoles": consoles}.items():
+        sources: dict[str, Callable[[Plan, Keep], object]] = {
+            "logs of QEMU": qemu,
+            "services": services,
+            "consoles": consoles,
+            "screens": lambda plan, keep: screens(plan, keep, _enter(plan)),
+        }
+        for name, source in sources.items():
             try:
                 source(plan, keep)
             except _ERRORS as error:

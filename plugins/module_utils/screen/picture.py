@@ -13,6 +13,8 @@ from ..errors import LabError
 
 MOST = 8192
 """Dots in a row or column that a picture may have."""
+MOST_BYTES = MOST * MOST * 3 + 64
+"""Bytes of a picture that is not compressed."""
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = re.compile(rb"P6\s+(?:#[^\n]*\n\s*)*(\d{1,5})\s+(\d{1,5})\s+255\s")
 

@@ -134,6 +134,16 @@ def test_the_connections(browser: Browser, pages: dict[str, str]) -> None:
     )
 
 
+def test_the_screens(browser: Browser, pages: dict[str, str]) -> None:
+    browser.open(pages["failed"])
+    assert browser.run("document.getElementById('screens').innerText") == "master-1"
+    assert browser.run("document.querySelector('#screens a').getAttribute('href')") == "screen/ut_master_1.png"
+    shown = "document.querySelector('#screens img')"
+    assert browser.run(f"{shown}.decode().then(() => [{shown}.naturalWidth, {shown}.naturalHeight])") == [2, 1]
+    browser.open(pages["good"])
+    assert browser.run("document.getElementById('screens').closest('section').hidden")
+
+
 def test_what_is_unusual(browser: Browser, pages: dict[str, str]) -> None:
     """Times are shown next to those of former runs; what was given to the last good one is compared."""
     browser.open(pages["failed"])

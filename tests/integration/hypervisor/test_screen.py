@@ -19,7 +19,9 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import image
+from ansible_collections.agentlab.ocp.plugins.module_utils.report import hypervisor_logs
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
+from ansible_collections.agentlab.ocp.plugins.module_utils.screen import picture
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component
 
@@ -71,6 +73,15 @@ def domain(request: pytest.FixtureRequest, host: namespaces.Running, base: Path)
     _virsh(host, "create", str(base / "domain.xml"))
     yield name
     _virsh(host, "destroy", name)
+
+
+def test_gather_takes_a_picture_of_each_screen(host: namespaces.Running, domain: str) -> None:
+    plan: Any = {"boot": {"mode": "redfish"}, "nodes": [{"domain": domain}]}
+    kept = dict[str, bytes]()
+    hypervisor_logs.screens(plan, lambda name, data: kept.update({name: data.read()}), namespaces.enter(host))
+    assert list(kept) == ([] if domain == "blind" else ["screen/screen.png"])
+    for data in kept.values():
+        assert picture.read(data).width >= 640
 
 
 def test_boot_menu_of_firmware(host: namespaces.Running, domain: str, base: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import stat
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.build import build
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import gather
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_document, of_run
+from ansible_collections.agentlab.ocp.plugins.module_utils.screen import picture
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "config_examples"
 
@@ -75,6 +78,17 @@ def test_reports_have_no_secret_and_belong_to_their_owner(
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
     for folder in (out, out / "run", out / "run/openshift", out / "console", out / "deep", out / "deep/in"):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700, folder
+
+
+def test_pictures_of_screens_are_pictures(plan: dict[str, Any], run_dir: Path, tmp_path: Path) -> None:
+    """They are not redacted, so that nothing else may come under such a name."""
+    gatherer = gather.Gatherer(plan, run_dir, tmp_path / "report", (None, "watcher"))
+    gatherer._copy("screen/t1_master_0.png", io.BytesIO(b"P6 1 1 255 abcScreenshot saved"))
+    found = tmp_path / "report/screen/t1_master_0.png"
+    assert picture.read(found.read_bytes()) == (1, 1, b"abc") and stat.S_IMODE(found.stat().st_mode) == 0o600
+    with pytest.raises(LabError, match="is not a PPM"):
+        gatherer._copy("screen/other.png", io.BytesIO(b"canary-manifest-3"))
+    assert [path.name for path in found.parent.iterdir()] == [found.name]
 
 
 def _no_program(*command: str, limit: float = 0) -> str:

@@ -148,3 +148,12 @@ def test_a_wait_writes_what_changes(tmp_path: Path) -> None:
     ]
     assert read(path).events[:-1] == seen
     assert read(path).events[6]["stage"] == "Writing image to disk"
+
+
+def test_states_of_hosts_in_ironic(tmp_path: Path) -> None:
+    wait = WaitEvents(EventLog(tmp_path / "events.jsonl"))
+    for text in ("  master-0: provisioning", "  other: provisioning", "master-0: Provisioning", "  master-0: a b"):
+        wait.provisioning(text, ["master-0"])
+    assert [(one["subject"], one["state"]) for one in read(tmp_path / "events.jsonl").events] == [
+        ("master-0", "provisioning")
+    ]

@@ -6,6 +6,7 @@ missing, cut or damaged is named on the page, and the rest is shown.
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +24,10 @@ from ...redact import redact
 from ...state.events import FILE, Event, event, moment, printable, read
 from ...vocabulary import Status
 from ..gather import copy_redacted, give_to_owner, private
+from ..hypervisor_logs import SCREEN
 from ..secrets import of_run
 from . import connectivity, history, intervals, leases, logs, pulls, timeline
-from .model import Cause, Connection, File, Lane, Mark, Result, Run, Source, Verdict
+from .model import Cause, Connection, File, Lane, Mark, Result, Run, Screen, Source, Verdict
 
 LINES = 2000
 """Lines of a log on the page, and as many around the first cause."""
@@ -37,6 +39,8 @@ PAGE, DOCUMENT, JUNIT = "index.html", "run.json", "junit.xml"
 _COPIED = ("logs/*.log", "logs/*.jsonl", ".openshift_install.log", "logs/events.json", "profile.yaml")
 _EVENTS, _RECORD = "assisted/events.json", "run/logs/events.json"
 _MOST_FILES = 5000
+_SCREEN_BYTES = 300_000
+"""Of all pictures on the page."""
 _ENDS = {
     Status.INSTALLED: "#3d7317",
     Status.KNOWN: "#3d7317",
@@ -94,6 +98,7 @@ class Collector:
             "changes": [],
             "sources": list(self._sources(files, year, verdict["moment"], plan)),
             "topology": drawing.svg(plan, self._ends(plan, found, verdict)) if plan else "",
+            "screens": list(self._screens(files, plan)),
             "files": files,
             "missing": self.missing,
         }
@@ -244,6 +249,21 @@ class Collector:
                     )
             except (OSError, ValueError) as error:
                 self.missing.append(_line(f"{name}: {error}"))
+
+    def _screens(self, files: Sequence[File], plan: Plan | None) -> Iterator[Screen]:
+        nodes = {node["domain"]: node["name"] for node in virtual(plan["nodes"])} if plan else {}
+        left = _SCREEN_BYTES
+        for file in files:
+            path = Path(file["path"])
+            if path.parent.name != SCREEN or path.suffix != ".png":
+                continue
+            left -= file["size"]
+            try:
+                png = base64.b64encode((self.report / path).read_bytes()).decode() if left >= 0 else ""
+            except OSError as error:
+                self.missing.append(explain(error))
+                continue
+            yield {"host": nodes.get(path.stem, path.stem), "path": file["path"], "png": png}
 
     @staticmethod
     def _ends(plan: Plan, found: timeline.Timeline, verdict: Verdict) -> dict[str, drawing.End]:

@@ -211,6 +211,17 @@ class File(TypedDict):
     """Its size in bytes."""
 
 
+class Screen(TypedDict):
+    """A picture of a machine's screen."""
+
+    host: str
+    """Name of the node."""
+    path: str
+    """The file in the report."""
+    png: str
+    """The picture, in base64; empty where the page would become too large."""
+
+
 class Run(TypedDict):
     """A run of agentlab on one cluster."""
 
@@ -239,6 +250,8 @@ class Run(TypedDict):
     """The logs."""
     topology: str
     """Drawing of the machines and networks as SVG, coloured by the end state; empty without a plan."""
+    screens: list[Screen]
+    """Pictures of the machines' screens when logs were gathered."""
     files: list[File]
     """Everything that was collected."""
     missing: list[str]

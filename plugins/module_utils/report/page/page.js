@@ -1,9 +1,9 @@
 "use strict";
 // Draws the document of a run. All texts of others are inserted as text nodes and attributes, never as markup.
 const KINDS = {
-  good: ["installed", "known", "ready", "preparing-successful", "Available", "ok"],
+  good: ["installed", "known", "ready", "preparing-successful", "provisioned", "Available", "ok"],
   bad: ["error", "cancelled", "disconnected", "preparing-failed", "failed", "Degraded", "Unavailable"],
-  wait: ["insufficient", "pending-for-input", "discovering", "installing-pending-user-action", "interrupted", "stopped"],
+  wait: ["insufficient", "pending-for-input", "discovering", "registering", "inspecting", "installing-pending-user-action", "interrupted", "stopped"],
 };
 const GROUPS = { run: "Run", hosts: "Hosts", services: "Lab services", operators: "ClusterOperators" };
 const ROWS = 400, STEP = 300, TICKS = 8, OPEN = 12;
@@ -245,6 +245,11 @@ function topology() {
     $("topology").replaceChildren(more);
   }
 }
+function screens() {
+  $("screens").closest("section").hidden = !run.screens.length;
+  $("screens").replaceChildren(...run.screens.map(one => el("figure", { class: "drawing" }, el("figcaption", {}, link(one.path, one.host)),
+    one.png ? el("img", { alt: `Screen of ${one.host}`, src: "data:image/png;base64," + one.png }) : null)));
+}
 function steps() {
   const [low, high] = bounds();
   const row = one => {
@@ -296,6 +301,7 @@ function build() {
   later.id = "later";
   $("logs").append(el("div", { class: "bar" }, earlier, later, el("span", { id: "known", role: "status" })), el("div", { class: "lines", id: "lines", tabindex: "0", role: "region", "aria-label": "Lines" }));
   panel("topology", "Machines and networks");
+  panel("screens", "Screens when logs were gathered");
   panel("steps", "Where the time went");
   panel("changes", "Differences from the last good run");
   panel("files", "Files");
@@ -303,7 +309,7 @@ function build() {
 function render(document_) {
   run = document_;
   document.title = `${run.verdict.cluster}: ${run.verdict.result}`;
-  for (const draw of [verdict, timeline, validations, connections, checks, logs, topology, steps, changes, files]) draw();
+  for (const draw of [verdict, timeline, validations, connections, checks, logs, topology, screens, steps, changes, files]) draw();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 async function start() {
