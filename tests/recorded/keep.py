@@ -2,7 +2,7 @@
 
     python tests/recorded/keep.py ARTIFACTS/JOB ...
 
-writes `jobs/JOB.jsonl.gz` and `jobs/JOB.tar.gz`, without the path of the checkout, and with the end of each console.
+writes `jobs/JOB.jsonl.gz` and `jobs/JOB.tgz`, without the path of the checkout, and with the end of each console.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def keep(artifacts: Path) -> None:
                 _add(archive, str(path.relative_to(artifacts)), path.read_bytes())
         for path in sorted((artifacts / "report/console").glob("*.log")):
             _add(archive, str(path.relative_to(artifacts)), path.read_bytes()[-CONSOLE:])
-    (JOBS / f"{artifacts.name}.tar.gz").write_bytes(gzip.compress(packed.getvalue(), mtime=0))
+    (JOBS / f"{artifacts.name}.tgz").write_bytes(gzip.compress(packed.getvalue(), mtime=0))
 
 
 def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:

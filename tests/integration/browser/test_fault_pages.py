@@ -51,7 +51,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def test_every_kept_run_has_its_answers() -> None:
-    assert sorted(ANSWERS) == sorted(path.name.removesuffix(".tar.gz") for path in RUNS.glob("*.tar.gz"))
+    assert sorted(ANSWERS) == sorted(path.name.removesuffix(".tgz") for path in RUNS.glob("*.tgz"))
 
 
 @pytest.mark.parametrize("job", sorted(ANSWERS))
@@ -59,7 +59,7 @@ def test_a_reader_finds_the_answers(
     browser: Browser, job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with tarfile.open(RUNS / f"{job}.tar.gz") as archive:
+    with tarfile.open(RUNS / f"{job}.tgz") as archive:
         archive.extractall(tmp_path, filter="data")
     run_dir = tmp_path / "run"
     (tmp_path / "report").rename(run_dir / "report")
