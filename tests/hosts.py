@@ -27,6 +27,16 @@ ip -netns "$1" link set under up
 ip -netns "$0" link set under up
 """
 
+# What libvirt keeps of the first network and of the first pool of a host: chains of nftables, directories.
+_FIRST = """
+echo "<network><name>first</name><bridge name='first'/><dns enable='no'/></network>" | virsh net-define /dev/stdin
+virsh net-start first
+virsh net-destroy first
+virsh net-undefine first
+virsh pool-define-as first dir --target /tmp
+virsh pool-undefine first
+"""
+
 _TRACES = r"""
 ip netns list | sort
 echo --links; ip -o link | cut -d: -f2 | sort
@@ -75,6 +85,7 @@ def played(base: Path, role: str) -> Iterator[namespaces.Running]:
 def joined(base: Path, near: namespaces.Running) -> Iterator[namespaces.Running]:
     """Another host, to which a pair of links with an MTU of 1550 leads from the host `near`."""
     with played(base, "far") as far:
+        subprocess.run([*namespaces.enter(far), "sh", "-e", "-c", _FIRST], capture_output=True, check=True)
         subprocess.run(["sh", "-e", "-c", _JOIN, far.netns, near.netns], check=True)
         for one in (near, far):  # an end has its own address of IPv6 when the other one is up
             for __ in range(300):
