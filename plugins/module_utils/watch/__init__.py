@@ -74,6 +74,7 @@ class Stall:
         self.seconds, self.clock = seconds, clock
         self.seen: set[Hashable] = set()
         self.since = clock.time()
+        self.checked = self.since
         self.known: dict[str, tuple[float, float]] = {}
 
     def check(self, facts: AbstractSet[Hashable], causes: Sequence[Cause] = ()) -> None:
@@ -88,7 +89,11 @@ class Stall:
             self.since = now
         if not self.seconds:
             return
-        self.known = {text: times for text, times in self.known.items() if now - times[1] <= PAUSE}
+        # Checks may be further apart than that: a cause of the last one is not gone.
+        self.known = {
+            text: times for text, times in self.known.items() if times[1] >= self.checked or now - times[1] <= PAUSE
+        }
+        self.checked = now
         self.known |= {cause.text: (self.known.get(cause.text, (now, now))[0], now) for cause in causes}
         for cause in causes:
             grace = self.seconds if cause.grace is None else min(cause.grace, self.seconds)

@@ -79,3 +79,14 @@ def test_a_container_that_is_started_again_is_the_same_cause():
     """CrashLoopBackOff is gone for the moment in which the container runs."""
     script = {0: ("a", [OFF]), 20: ("a", []), 30: ("a", [OFF])}
     assert ends(Stall(900, Clock()), script) == (65, "VM x is shut off")
+
+
+def test_checks_may_be_far_apart():
+    """The wait for the bootstrap sleeps for 30 seconds and asks for a while."""
+    stall = Stall(900, Clock())
+    for second in (0, 40):
+        stall.clock.now = float(second)
+        stall.check(set("a"), [OFF])
+    stall.clock.now = 80.0
+    with pytest.raises(FatalError, match="VM x is shut off"):
+        stall.check(set("a"), [OFF])
