@@ -13,14 +13,9 @@ description:
     libvirt, leases, logs of QEMU, consoles, and logs of services.
   - Nothing in the archive is redacted; M(agentlab.ocp.gather) does that. It is in the state directory, and removed with it.
   - Runs as root on the host of the hypervisor, outside of a sandbox.
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan]
 requirements:
   - PyYAML
-options:
-  plan:
-    description: The plan of the cluster as that hypervisor sees it, C(agentlab_plan).
-    type: dict
-    required: true
 """
 
 EXAMPLES = r"""
@@ -47,13 +42,13 @@ path:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import PLAN, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import hypervisor_logs
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec={"plan": {"type": "dict", "required": True}}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=PLAN, supports_check_mode=True)
 
     def pack() -> dict[str, Any]:
         plan = given.plan_of(module.params, module.no_log_values.update)

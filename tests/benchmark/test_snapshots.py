@@ -35,7 +35,7 @@ def until(condition: Callable[[], object], seconds: float) -> None:
         time.sleep(2)
 
 
-def read_from_disk(directory: Path) -> int:
+def drop_cached(directory: Path) -> int:
     """Drop the files of a directory from the page cache; return their bytes."""
     size = 0
     for path in directory.rglob("*"):
@@ -74,7 +74,7 @@ def test_restore(tmp_path: Path) -> None:
         cached = [restored() for __ in range(ROUNDS)]
         cold = []
         for __ in range(ROUNDS):
-            size = read_from_disk(Path(STATE_DIR, CLUSTER, "snapshots", NAME))
+            size = drop_cached(Path(STATE_DIR, CLUSTER, "snapshots", NAME))
             cold.append(restored())
         print(f"\n{PROFILE}, {size / 2**30:.1f} GiB: {saved.strip()}; restored {cached}, cold {cold}")
     finally:

@@ -311,7 +311,7 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
     ):
         name, status, stage = host_name(host), host["status"], (host.get("progress") or {}).get("current_stage")
         if status in BROKEN:
-            # The service replaces the reason a moment later by the fact that the host is silent.
+            # At the next refresh the service replaces the reason: the host has stopped communicating.
             medium = next((message for message, __ in _failing(host, {"media-connected"})), None)
             said = medium if medium and status == Status.DISCONNECTED else host.get("status_info", "")
             yield Cause(

@@ -61,7 +61,7 @@ def no_diagnosis(__: Seen) -> Sequence[Cause]:
 
 
 PAUSE = 30.0
-"""Seconds for which a cause may be gone: a container that fails runs for a moment whenever it is started again."""
+"""Seconds for which a cause may be gone: a container that fails runs briefly after each restart."""
 
 
 class Stall:
@@ -91,7 +91,9 @@ class Stall:
             return
         # Checks may be further apart than that: a cause of the last one is not gone.
         self.known = {
-            text: times for text, times in self.known.items() if times[1] >= self.checked or now - times[1] <= PAUSE
+            text: (first, last)
+            for text, (first, last) in self.known.items()
+            if last >= self.checked or now - last <= PAUSE
         }
         self.checked = now
         self.known |= {cause.text: (self.known.get(cause.text, (now, now))[0], now) for cause in causes}

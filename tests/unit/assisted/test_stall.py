@@ -76,7 +76,7 @@ def test_the_cause_that_is_sure_ends_it(first):
 
 
 def test_a_container_that_is_started_again_is_the_same_cause():
-    """CrashLoopBackOff is gone for the moment in which the container runs."""
+    """CrashLoopBackOff is gone while the container runs, briefly after each restart."""
     script = {0: ("a", [OFF]), 20: ("a", []), 30: ("a", [OFF])}
     assert ends(Stall(900, Clock()), script) == (65, "VM x is shut off")
 

@@ -201,7 +201,7 @@ function filter(move = true) {
 // The line of the chosen second, else the last one: many logs have whole seconds only.
 function here() {
   const at = Math.floor(view.at / 1000) * 1000, found = shown.findIndex(one => one[0] >= at);
-  return found < 0 ? shown.findLastIndex(one => one[0] !== null) : found;
+  return found < 0 ? shown.map(one => one[0] !== null).lastIndexOf(true) : found;
 }
 function drawLines() {
   const part = shown.slice(view.from, view.from + ROWS), target = view.at === null ? -1 : here() - view.from;
