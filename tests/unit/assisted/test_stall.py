@@ -83,10 +83,11 @@ def test_a_container_that_is_started_again_is_the_same_cause():
 
 def test_checks_may_be_far_apart():
     """The wait for the bootstrap sleeps for 30 seconds and asks for a while."""
-    stall = Stall(900, Clock())
+    clock = Clock()
+    stall = Stall(900, clock)
     for second in (0, 40):
-        stall.clock.now = float(second)
+        clock.now = float(second)
         stall.check(set("a"), [OFF])
-    stall.clock.now = 80.0
+    clock.now = 80.0
     with pytest.raises(FatalError, match="VM x is shut off"):
         stall.check(set("a"), [OFF])
