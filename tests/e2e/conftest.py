@@ -131,7 +131,8 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
         cases = list(suites[0])
         stages = settings["stages"]
         more = [name for field, names in AFTER.items() if settings[field] for name in names]
-        ran = stages[: stages.index("wait") + 1] if settings["expect"] else [*stages, *more]
+        expect = settings["expect"]
+        ran = stages[: stages.index(jobs.failing(expect)) + 1] if expect else [*stages, *more]
         before_boot, at_end = (["foreign-start"], ["foreign-end"]) if settings["foreign"] else ([], [])
         assert [case.name for case in cases] == [*ran[:1], *before_boot, *ran[1:], "destroy", *at_end]
         assert all(case.is_passed for suite in suites for case in suite)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from ..documents import load_yaml, read_file
 from ..shapes import Shape, check, named
@@ -12,12 +12,14 @@ from ..vocabulary import RUN_STAGES
 
 
 class Expect(TypedDict):
-    """The failure that a job must end with: exit code of the stage, texts in the log of the wait, the first cause as a regular expression.
+    """The failure that a job must end with: the stage, its class, texts in the log of the wait, the first cause as a regular expression.
 
     Texts and expression are searched as `Runner.check_result` does: the cause from the start of the report's first
-    line.
+    line after a wait, otherwise of the error.
     """
 
+    stage: NotRequired[str]
+    """`wait` unless given."""
     exit_code: int
     cause: str
     log: list[str]
@@ -68,7 +70,7 @@ DEFAULTS: Job = {
 _JOB: Shape = {
     **{name: bool for name, value in DEFAULTS.items() if isinstance(value, bool)},
     "overrides": {"*": str}, "stages": [str], "variables": dict,
-    "expect": {"exit_code!": int, "cause!": str, "log!": [str]},
+    "expect": {"stage": str, "exit_code!": int, "cause!": str, "log!": [str]},
 }  # fmt: skip
 _EITHER = (
     ("profile", (str, dict), "a name or a mapping"), ("idle_minutes", (int, float), "a number"),
@@ -96,7 +98,14 @@ def load(name: str, path: Path) -> Job:
         raise ValueError(f"{path.name}: jobs.{name} has {', '.join(unknown)}; fields are {', '.join(DEFAULTS)}")
     job = cast(Job, {**DEFAULTS, **table[name]})
     check_stages(job["stages"], f"{path.name}: jobs.{name}.stages")
+    if job["expect"]:
+        check_stages([failing(job["expect"])], f"{path.name}: jobs.{name}.expect.stage")
     return job
+
+
+def failing(expect: Expect) -> str:
+    """Return the stage that a job with `expect` must fail in."""
+    return expect.get("stage", "wait")
 
 
 def unset(job: Job, environment: Mapping[str, str]) -> list[str]:

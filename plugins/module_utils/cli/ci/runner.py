@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._deps import optional
-from ...ci import outcome, shared
+from ...ci import jobs, outcome, shared
 from ...ci.jobs import Job
 from ...redact import Redactor, redact
 from ...report import page
@@ -260,23 +260,31 @@ class Runner:
     def check_result(self, done: Stage) -> Stage:
         """Return the last stage of a job that expects a failure: its error lists unexpected results.
 
-        done: returned as it is unless the job has `expect`: then an empty error means that log, exit code and first
-        cause are as expected.
+        done: returned as it is unless the job has `expect`: then an empty error means that stage, log, class and first
+        cause are as expected. Before the wait there is no report; the error is the cause.
         """
         expect = self.job["expect"]
         if expect is None:
             return done
-        log, summary = self.run_dir / "logs/wait-for.log", self.run_dir / "report/summary.txt"
+        stage, log = jobs.failing(expect), self.run_dir / "logs/wait-for.log"
         said = log.read_text() if log.exists() else ""
-        first = summary.read_text().partition("\n")[0] if summary.exists() else "no report"
         wrong = [f"{text!r} is not in {log.name}" for text in expect["log"] if text not in said]
         if not done.error:
             wrong.append("nothing failed")
-        if done.exit_code != expect["exit_code"]:
-            wrong.append(f"exit code {done.exit_code}, expected {expect['exit_code']}")
-        if not re.match(f"First cause: {expect['cause']}", first):
+        if done.name != stage:
+            wrong.append(f"ended with {done.name}, expected {stage}")
+        # Only the wait has a program whose exit code must be right by itself.
+        code = done.exit_code if stage == "wait" else int(self.ended(done))
+        if code != expect["exit_code"]:
+            wrong.append(f"exit code {code}, expected {expect['exit_code']}")
+        first = self._reported() if stage == "wait" else done.error.partition("\n")[0]
+        if not re.match(("First cause: " if stage == "wait" else "") + expect["cause"], first):
             wrong.append(f"{first!r}, expected {expect['cause']!r}")
         return done._replace(error="; ".join([*wrong, *([done.error] if wrong and done.error else [])]))
+
+    def _reported(self) -> str:
+        summary = self.run_dir / "report/summary.txt"
+        return summary.read_text().partition("\n")[0] if summary.exists() else "no report"
 
     def collect(self) -> None:
         """Copy the run directory without secrets, with the page of the run, and pack the report under the names of OpenShift CI.
