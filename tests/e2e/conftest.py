@@ -25,11 +25,12 @@ from tests.canaries import Canaries
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())
 # What a job has after its stages: its field, and the names in JUnit.
-AFTER: dict[Literal["day2", "again", "verbs", "fencing", "gather"], list[str]] = {
+AFTER: dict[Literal["day2", "again", "verbs", "fencing", "command", "gather"], list[str]] = {
     "day2": ["add_nodes", "validate-day2", "again-add_nodes"],
     "again": ["again"],
     "verbs": ["verbs"],
     "fencing": ["fencing"],
+    "command": ["command"],
     "gather": ["gather"],
 }
 JOBS = os.environ["AGENTLAB_E2E"].split() if "AGENTLAB_E2E" in os.environ else TABLE["every_change"]

@@ -43,6 +43,7 @@ class Job(TypedDict):
     ironic: bool
     day2: bool
     gather: bool
+    command: str
     expect: Expect | None
     idle_minutes: float
     timeout_minutes: float
@@ -60,6 +61,7 @@ DEFAULTS: Job = {
     "ironic": False,
     "day2": False,
     "gather": False,
+    "command": "",
     "expect": None,
     # One task may be silent for the whole wait, which has its own limits.
     "idle_minutes": 60,
@@ -69,7 +71,7 @@ DEFAULTS: Job = {
 
 _JOB: Shape = {
     **{name: bool for name, value in DEFAULTS.items() if isinstance(value, bool)},
-    "overrides": {"*": str}, "stages": [str], "variables": dict,
+    "overrides": {"*": str}, "stages": [str], "variables": dict, "command": str,
     "expect": {"stage": str, "exit_code!": int, "cause!": str, "log!": [str]},
 }  # fmt: skip
 _EITHER = (

@@ -389,6 +389,23 @@ def test_a_command_gets_the_kubeconfig_and_a_directory_for_its_junit(
     assert (out / "junit").is_dir()
 
 
+def test_a_job_keeps_the_junit_of_its_command(run: Run, tmp_path: Path) -> None:
+    """As of a conformance suite; its output is redacted, and a failure of it is one of the job."""
+    local = ["--set", "hypervisor.kind=local", "--set", f"hypervisor.state_dir={tmp_path}/state"]
+    run("run", "sno_ipv4", "--stages", "configure", "--keep", *local)
+    (tmp_path / "runs/utjob/auth").mkdir(exist_ok=True)
+    (tmp_path / "runs/utjob/auth/kubeconfig").write_text("kind: Config")
+    (tmp_path / "job").mkdir()
+    text = 'cp "$KUBECONFIG" "$JUNIT_DIR/junit_x.xml"; ls bin/agentlab; echo "password: opaquehunter"'
+    job = {**jobs.DEFAULTS, "command": text}
+    done = stages.Runner(job, "utjob", shared.Place("artifacts", tmp_path / "job")).command()
+    assert (done.name, done.error) == ("command", "")
+    assert (tmp_path / "job/junit/junit_x.xml").read_text() == "kind: Config"
+    assert (tmp_path / "job/command.log").read_text() == "bin/agentlab\npassword: REDACTED\n"
+    job = {**jobs.DEFAULTS, "command": "echo 3 cases failed; exit 1"}
+    assert stages.Runner(job, "utjob", shared.Place("artifacts", tmp_path / "job")).command().error == "3 cases failed"
+
+
 @pytest.mark.slow
 def test_a_full_disk_keeps_the_exit_class(tmp_path: Path) -> None:
     """ARTIFACT_DIR and SHARED_DIR on a file system without a free block, in a mount namespace of its own."""

@@ -219,7 +219,7 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
 def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
     """Report the last stage of the installation as the job expects it to end; then what else the job has.
 
-    That is the nodes of day 2, the second run, the verbs, fencing, Ironic and the gathering.
+    That is the nodes of day 2, the second run, the verbs, fencing, Ironic, the command and the gathering.
     """
     _report(done, runner.check_result(last))
     if last.error or runner.interrupt():
@@ -232,6 +232,7 @@ def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
         (runner.job["verbs"], lambda: runner.program("verbs")),
         (runner.job["fencing"], lambda: runner.program("fencing")),
         (runner.job["ironic"], lambda: runner.program("ironic")),
+        (bool(runner.job["command"]), runner.command),
         (runner.job["gather"], lambda: runner.stage("gather")),
     )
     for asked, run in more:

@@ -40,6 +40,7 @@ else:
     ansible_runner = optional("ansible_runner", "ansible-runner")
     junitparser = optional("junitparser")
 
+CLI = __package__.rpartition(".")[0]
 GATHER_AFTER = {"boot", "wait", "validate", "add_nodes", "validate-day2"}
 LARGE = 64 * 2**20
 #: Seconds that all verbs together may take.
@@ -215,15 +216,38 @@ class Runner:
         It has `VERBS_LIMIT` seconds; its output is `<name>.log` in the artifacts. The error has the lines that are not
         `ok`.
         """
-        name, script = "-".join([name, *arguments]), name
+        script = str(ROOT / f"ci/{name}.py")
+        return self._process("-".join([name, *arguments]), [sys.executable, script, self.cluster, *arguments])
+
+    def command(self) -> Stage:
+        """Run the job's command as `agentlab ci exec` does: in the cluster's network, by a shell; its JUnit stays in the artifacts."""
+        verb = [
+            sys.executable,
+            "-m",
+            CLI,
+            "ci",
+            "exec",
+            "--cluster",
+            self.cluster,
+            "--artifacts",
+            str(self.artifacts.folder),
+        ]
+        return self._process("command", [*verb, "--", "sh", "-c", self.job["command"]])
+
+    def _process(self, name: str, command: list[str]) -> Stage:
         start, status = time.monotonic(), 1
         # A file without a name: whatever ends this job, the artifacts never have the secrets.
         with tempfile.TemporaryFile() as log:
-            command = [sys.executable, str(ROOT / f"ci/{script}.py"), self.cluster, *arguments]
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # Its status decides: what a library prints besides is not a failure.
                 status = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, timeout=VERBS_LIMIT
+                    command,
+                    cwd=ROOT,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    check=False,
+                    timeout=VERBS_LIMIT,
                 ).returncode
             log.seek(0)
             text = redact(log.read().decode(errors="replace"), of_run(self.run_dir))
