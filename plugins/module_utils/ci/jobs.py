@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
@@ -135,6 +136,26 @@ def check_stages(stages: Sequence[str], where: str) -> None:
     """
     if unknown := [stage for stage in stages if stage not in RUN_STAGES]:
         raise ValueError(f"{where} has {', '.join(unknown)}; stages are {', '.join(RUN_STAGES)}")
+
+
+def settle(values: Mapping[str, object], assignments: list[str]) -> dict[str, Any]:
+    """Return a profile with `a.b=value` laid over it; values are YAML. ValueError names an assignment that is not one.
+
+    values: the profile as plain data, which is not changed; assignments: texts. Missing mappings on the path are added.
+    """
+    result: dict[str, Any] = copy.deepcopy(dict(values))
+    for text in assignments:
+        path, equals, value = text.partition("=")
+        *parents, last = path.strip().split(".")
+        if not equals or not last or not all(parents):
+            raise ValueError(f"--set {text!r}: is not of the form field.field=value")
+        place = result
+        for name in parents:
+            place = place.setdefault(name, {})
+            if not isinstance(place, dict):
+                raise ValueError(f"--set {text!r}: {name} is not a mapping in the profile")
+        place[last] = load_yaml(value, name=f"--set {path}")
+    return result
 
 
 def _table(path: Path) -> dict[str, dict[str, Any]]:

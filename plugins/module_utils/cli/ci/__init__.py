@@ -30,7 +30,7 @@ from .. import forward
 from ..cluster import add_cluster, become, find
 from ..places import PROFILES, ROOT, program
 from ..terminal import say, tell
-from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, cases, checks_junit, fresh, settle
+from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, cases, checks_junit, fresh
 
 TABLE = ROOT / "ci/jobs.yml"
 PROXY_SECONDS = 20.0
@@ -131,7 +131,7 @@ def _job(args: argparse.Namespace) -> tuple[str, jobs.Job]:
         job = job | {"timeout_minutes": args.timeout_minutes}
     if args.set or job["overrides"]:
         values = profile.overridden(profile_of(name, job), jobs.replacements(job, os.environ)).raw
-        job = job | {"profile": settle(values, args.set)}
+        job = job | {"profile": jobs.settle(values, args.set)}
     return name, job
 
 

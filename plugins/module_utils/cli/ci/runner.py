@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import json
 import os
 import re
@@ -14,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -391,25 +390,3 @@ def fresh(path: Path) -> Path:
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
     return path
-
-
-def settle(values: Mapping[str, object], assignments: list[str]) -> dict[str, Any]:
-    """Return a profile with `a.b=value` laid over it; values are YAML. ValueError names an assignment that is not one.
-
-    values: the profile as plain data, which is not changed; assignments: texts. Missing mappings on the path are added.
-    """
-    from ...documents import load_yaml
-
-    result: dict[str, Any] = copy.deepcopy(dict(values))
-    for text in assignments:
-        path, equals, value = text.partition("=")
-        *parents, last = path.strip().split(".")
-        if not equals or not last or not all(parents):
-            raise ValueError(f"--set {text!r}: is not of the form field.field=value")
-        place = result
-        for name in parents:
-            place = place.setdefault(name, {})
-            if not isinstance(place, dict):
-                raise ValueError(f"--set {text!r}: {name} is not a mapping in the profile")
-        place[last] = load_yaml(value, name=f"--set {path}")
-    return result
