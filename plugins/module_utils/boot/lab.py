@@ -127,15 +127,18 @@ class Lab:
                 media.write(self.plan, self.plan["boot"]["script"], iscsi.script(self.plan))
         return images
 
+    def _lun(self, node: Node) -> Path:
+        return Path(self.plan["hypervisor"]["pool_dir"]) / node["disks"][0]["name"]
+
     @contextmanager
     def _machines(self, connection: libvirt.virConnect) -> Iterator[Callable[[Node], Machine]]:
         """Give what drives a node's machine."""
         mode = MODES[self.mode]
         if not mode.bmc:
-            more, pool = [str(path) for path in mode.more(self.image)], self.plan["hypervisor"]["pool_dir"]
+            more = [str(path) for path in mode.more(self.image)]
             yield (
                 lambda node: (
-                    domain.LunMachine(connection, node["domain"], Path(pool) / node["disks"][0]["name"])
+                    domain.LunMachine(connection, node["domain"], self._lun(node))
                     if mode.medium == "lun"
                     else domain.Machine(connection, node["domain"], mode.medium, more)
                 )

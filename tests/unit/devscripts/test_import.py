@@ -360,6 +360,10 @@ JOBS: dict[str, tuple[str, set[str]]] = {
         set(),
     ),
     "sno-ipv6": ("AGENT_E2E_TEST_SCENARIO=SNO_IPV6", set()),
+    "sno-ipv4-iscsi": (
+        "AGENT_E2E_TEST_SCENARIO=SNO_IPV4_DHCP\nAGENT_E2E_TEST_BOOT_MODE=ISCSI\nAGENT_MINIMAL_ISO=true",
+        set(),
+    ),
     "sno-ipv4-pxe": ("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_E2E_TEST_BOOT_MODE=PXE", set()),
     "ha-dualstack": ("AGENT_E2E_TEST_SCENARIO=HA_IPV4V6_DHCP\nMIRROR_IMAGES=true", {"MIRROR_IMAGES"}),
     "ha-dualstack-conformance": ("AGENT_E2E_TEST_SCENARIO=HA_IPV4V6\nWORKER_MEMORY=24576", set()),
