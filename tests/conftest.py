@@ -77,6 +77,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return _share(config.rootpath / nodeid.partition("::")[0]) or nodeid
 
+        def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+            # The base class counts all units that a process has had at each test that ends: seconds, with thousands of units.
+            super().mark_test_complete(node, item_index, duration)
+            left = {scope: unit for scope, unit in self.assigned_work[node].items() if not all(unit.values())}
+            self.assigned_work[node] = left
+
     config.option.loadscopereorder = False
     return Scheduler(config, log)
 

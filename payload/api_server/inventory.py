@@ -199,6 +199,24 @@ def find_disk(inventory: Inventory, ident: str) -> Disk | None:
     return None
 
 
+def lun_arguments(inventory: Inventory, ident: str, *, addressed: bool) -> list[str]:
+    """Return the kernel arguments by which an installed system finds the disk `ident` again, if that is a LUN.
+
+    It is in the firmware's table, and reached over the interface of its session. addressed: a user gave an `ip=` argument.
+    """
+    disk = find_disk(inventory, ident)
+    if disk is None or disk.get("drive_type") != "iSCSI":
+        return []
+    ip = disk.get("iscsi", {}).get("host_ip_address", "")
+    nics = [] if addressed else [nic for nic in inventory.get("interfaces", ()) if has_address(nic, ip)]
+    return ["rd.iscsi.firmware=1", *(ip_argument(nic, "dhcp6" if ":" in ip else "dhcp") for nic in nics)]
+
+
+def ip_argument(nic: Interface, kind: str) -> str:
+    """Return the kernel argument for an interface: by MAC address, as the installed system may name it differently."""
+    return f"ip={nic.get('mac_address', '').replace(':', '-') or nic.get('name')}:{kind}"
+
+
 def ram_mib(inventory: Inventory) -> int:
     """Return the physical RAM in MiB, rounded down; 0 if it was not reported."""
     return int(inventory.get("memory", {}).get("physical_bytes", 0)) // 2**20

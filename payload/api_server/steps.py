@@ -18,7 +18,7 @@ from ...plugins.module_utils.vocabulary import LAB_SUFFIX, Component, Port, Stat
 from . import inventory as inv
 from .bodies import Step, Steps
 from .facts import installation_disk
-from .hardware import Interface, Inventory
+from .hardware import Inventory
 from .network import address, contains, in_networks, network
 from .objects import PROXIES, VIPS, Cluster, Host, InfraEnv
 from .validations import WILDCARD, control_planes, domain, is_day2, machine_cidrs, role_of, user_managed
@@ -240,31 +240,18 @@ def installer_args(v: StepView) -> list[str]:
     """
     args = [str(arg) for arg in load_json(v.host.get("installer_args") or "[]", name="installer_args")]
     addressed = any(arg.startswith("ip=") for arg in args)
-    disk = inv.find_disk(v.inventory, installation_disk(v.host))
-    if disk and disk.get("drive_type") == "iSCSI":
-        address = disk.get("iscsi", {}).get("host_ip_address", "")
-        wanted = ["rd.iscsi.firmware=1"]
-        if not addressed:
-            kind = "dhcp6" if ":" in address else "dhcp"
-            wanted += [
-                _ip_argument(nic, kind) for nic in v.inventory.get("interfaces", ()) if inv.has_address(nic, address)
-            ]
-        args += [word for karg in wanted if karg not in args for word in ("--append-karg", karg)]
+    for karg in inv.lun_arguments(v.inventory, installation_disk(v.host), addressed=addressed):
+        args += [] if karg in args else ["--append-karg", karg]
     if v.infra_env.get("static_network_config"):
         return args if "--copy-network" in args else [*args, "--copy-network"]
     for nic in v.inventory.get("interfaces", ()):
         own = {"dhcp": nic.get("ipv4_addresses", []), "dhcp6": nic.get("ipv6_addresses", [])}
         for kind, texts in own.items():
             if any(contains(cidr, text) for cidr in machine_cidrs(v.cluster) for text in texts):
-                if (karg := _ip_argument(nic, kind)) not in args and not addressed:
+                if (karg := inv.ip_argument(nic, kind)) not in args and not addressed:
                     args += ["--append-karg", karg]
                 break
     return args
-
-
-def _ip_argument(nic: Interface, kind: str) -> str:
-    """Return the kernel argument for an interface: by MAC address, as the installed system may name it differently."""
-    return f"ip={nic.get('mac_address', '').replace(':', '-') or nic.get('name')}:{kind}"
 
 
 def install_request(v: StepView) -> dict[str, Any]:

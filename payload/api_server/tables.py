@@ -82,16 +82,6 @@ STATUS_SEVERITY: dict[str, str] = {
 OPEN_CLUSTER: frozenset[str] = frozenset({Status.INSUFFICIENT, Status.READY, Status.PENDING_FOR_INPUT, "adding-hosts"})
 BEFORE_INSTALL: frozenset[str] = frozenset({Status.INSUFFICIENT, Status.READY, Status.PENDING_FOR_INPUT})
 
-CLUSTER_FILES: tuple[str, ...] = (
-    "bootstrap.ign",
-    "master.ign",
-    "arbiter.ign",
-    "worker.ign",
-    "metadata.json",
-    "install-config.yaml",
-    "custom_manifests.json",
-    "custom_manifests.yaml",
-)
 #: Statuses of a cluster in which the files of its installation may be downloaded, in the order of messages.
 DOWNLOADABLE: tuple[str, ...] = (
     Status.INSTALLING,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from . import nodes as node_list
@@ -231,8 +230,3 @@ class Operators:
         )
         if status != obj.get("status"):
             self.store.update(VERSION, {**obj, "status": status})
-
-
-def unavailable(operators: Iterable[Object]) -> list[str]:
-    """Return the names of the operators that are not available."""
-    return [o["metadata"]["name"] for o in operators if not is_true(o, "Available")]

@@ -14,6 +14,10 @@ from .files import usual_umask
 Options = dict[str, dict[str, Any]]
 
 SECRETS: dict[str, Any] = {"type": "str", "no_log": True}
+PLAN: Options = {"plan": {"type": "dict", "required": True}}
+"""Of a module that needs the plan of a cluster."""
+OWNER: Options = {"owner": {"type": "dict", "required": True}}
+"""Of a module that only the owner of a cluster may use."""
 STANDALONE: Options = {
     "plan": {"type": "dict"},
     "owner": {"type": "dict"},

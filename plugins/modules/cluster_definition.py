@@ -14,7 +14,7 @@ description:
     installation.
   - The credentials of the cluster, which the rendezvous host has made, are written to C(auth) of O(dir). Where they are, nothing is done.
   - In check mode nothing is asked.
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan]
 requirements:
   - bcrypt
   - cryptography
@@ -25,10 +25,6 @@ options:
   dir:
     description: Directory of the installation's assets, with an image of V(interactive-image) of M(agentlab.ocp.agent_image).
     type: path
-    required: true
-  plan:
-    description: The plan of the cluster, C(agentlab_plan).
-    type: dict
     required: true
   log:
     description: File that the messages are appended to, with time stamps.
@@ -65,7 +61,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import definition
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import PLAN, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 
@@ -74,7 +70,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "dir": {"type": "path", "required": True},
-            "plan": {"type": "dict", "required": True},
+            **PLAN,
             "log": {"type": "path", "required": True},
             "timeout": {"type": "float", "default": 3600},
         },

@@ -13,16 +13,12 @@ description:
     API is requested, or the serial console of a node is read until it matches.
   - A test that fails does not fail the module; see RV(ok). The role P(agentlab.ocp.validate#role) fails then.
   - What a command changes is not known, so the module never reports a change. In check mode nothing is carried out.
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan]
 requirements:
   - kubernetes
   - PyYAML
   - requests
 options:
-  plan:
-    description: The plan of the cluster, C(agentlab_plan).
-    type: dict
-    required: true
   run_dir:
     description: Run directory of the cluster, whose C(ssh/id_ecdsa) may log in to the nodes, and whose C(auth/kubeconfig) is used.
     type: path
@@ -71,7 +67,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import PLAN, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import tests
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.validate import table
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
@@ -81,7 +77,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.ssh import ssh
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "plan": {"type": "dict", "required": True},
+            **PLAN,
             "run_dir": {"type": "path", "required": True},
             "place": {"type": "str", "choices": ["lab", "host"], "default": "lab"},
             "only": {"type": "list", "elements": "str", "default": []},

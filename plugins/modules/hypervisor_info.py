@@ -12,14 +12,10 @@ description:
   - Returns what must be the same on several hypervisors (C(hypervisors) in the profile), and fails on one that differs from the first.
   - Whether a guest boots on KVM is tested once for each boot of the host.
   - Runs as root on the host of the hypervisor.
-extends_documentation_fragment: [agentlab.ocp.module.reads]
+extends_documentation_fragment: [agentlab.ocp.module.reads, agentlab.ocp.lab.plan]
 requirements:
   - PyYAML
 options:
-  plan:
-    description: The plan of the cluster as that hypervisor sees it, C(agentlab_plan).
-    type: dict
-    required: true
   first:
     description: The facts of the first hypervisor, to compare with.
     type: dict
@@ -47,7 +43,7 @@ facts:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import PLAN, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.hypervisors import name_of
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import alike
@@ -55,7 +51,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import alike
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={"plan": {"type": "dict", "required": True}, "first": {"type": "dict"}},
+        argument_spec={**PLAN, "first": {"type": "dict"}},
         supports_check_mode=True,
     )
 

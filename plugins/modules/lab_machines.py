@@ -11,21 +11,13 @@ version_added: 1.0.0
 description:
   - Creates the disks and the domains of the C(machines) of a plan in libvirt, and switches them on.
   - A machine that runs is left alone. One with the image C(lab) boots again when its image was written again.
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan, agentlab.ocp.lab.owner]
 requirements:
   - cryptography
   - libvirt-python
   - PyYAML
   - zstandard
 options:
-  plan:
-    description: The plan of the cluster.
-    type: dict
-    required: true
-  owner:
-    description: The owner of the cluster, of the module M(agentlab.ocp.plan).
-    type: dict
-    required: true
   directory:
     description: The run directory, with the images that the module M(agentlab.ocp.machine_images) writes. Without it machines with
       the image C(lab) are left for later.
@@ -52,7 +44,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNER, PLAN, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, outside, standalone
@@ -61,8 +53,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, o
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "plan": {"type": "dict", "required": True},
-            "owner": {"type": "dict", "required": True},
+            **PLAN,
+            **OWNER,
             "directory": {"type": "path"},
         },
         supports_check_mode=True,

@@ -13,18 +13,9 @@ description:
     one of them.
   - Two sandboxes of one host are joined by a pair of links, too.
   - Runs as root on the host of the hypervisor, outside of a sandbox, after M(agentlab.ocp.lab_networks).
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan, agentlab.ocp.lab.owner]
 requirements:
   - PyYAML
-options:
-  plan:
-    description: The plan of the cluster as that hypervisor sees it, C(agentlab_plan).
-    type: dict
-    required: true
-  owner:
-    description: The caller's identity, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
-    type: dict
-    required: true
 """
 
 EXAMPLES = r"""
@@ -47,7 +38,7 @@ changes:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNER, PLAN, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import tunnels
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
@@ -55,7 +46,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={"plan": {"type": "dict", "required": True}, "owner": {"type": "dict", "required": True}},
+        argument_spec={**PLAN, **OWNER},
         supports_check_mode=True,
     )
 

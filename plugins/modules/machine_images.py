@@ -12,17 +12,13 @@ description:
   - Writes C(machines/<name>.iso) in the run directory for each machine of the plan with the image C(lab).
   - An image is the live ISO of the lab payload with an Ignition config, which has host name, addresses, SSH keys, files and units, and
     on the load balancer the configuration of haproxy.
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan]
 requirements:
   - cryptography
   - libvirt-python
   - PyYAML
   - zstandard
 options:
-  plan:
-    description: The plan of the cluster.
-    type: dict
-    required: true
   directory:
     description: The run directory, with C(ssh/id_ecdsa.pub) and C(tls/ca.crt), which the module M(agentlab.ocp.configure) writes.
     type: path
@@ -52,7 +48,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import PLAN, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import outside
 
@@ -60,7 +56,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import outsid
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "plan": {"type": "dict", "required": True},
+            **PLAN,
             "directory": {"type": "path", "required": True},
             "base": {"type": "path"},
         },

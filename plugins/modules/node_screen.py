@@ -13,22 +13,12 @@ description:
   - The machine needs a screen, C(screen) in the profile. What the serial console shows is not on it.
   - Each cell is looked up in the fonts of firmware and kernel, dot by dot; a cell with other dots is V(�).
   - In check mode nothing is done or read.
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan, agentlab.ocp.lab.owner]
 requirements:
   - libvirt-python
   - PyYAML
   - zstandard
 options:
-  plan:
-    description: The plan of the cluster, C(agentlab_plan).
-    type: dict
-    required: true
-  owner:
-    description:
-      - The caller's identity, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
-      - A cluster of another user or another run directory is refused.
-    type: dict
-    required: true
   node:
     description: Name of the node.
     type: str
@@ -105,7 +95,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNER, PLAN, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import display
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
@@ -123,8 +113,8 @@ def main() -> None:
     }
     module = AnsibleModule(
         argument_spec={
-            "plan": {"type": "dict", "required": True},
-            "owner": {"type": "dict", "required": True},
+            **PLAN,
+            **OWNER,
             "node": {"type": "str", "required": True},
             "steps": {"type": "list", "elements": "dict", "options": step},
             "timeout": {"type": "float", "default": steps.SECONDS},

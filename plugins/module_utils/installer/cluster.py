@@ -21,7 +21,7 @@ from .errors import InstallerError
 from .state import FILENAME as STATE
 
 RECORD = ".openshift_install_cluster.json"
-"""Written once the cluster is complete, in the assets directory."""
+"""How the last run ended, in the assets directory: whether the cluster is complete, and the error."""
 METADATA = "metadata.json"
 """What the installer writes before it creates the first machine, and needs to remove them."""
 MEANINGS: dict[int, str] = {
@@ -64,10 +64,20 @@ class Result:
 
 def complete(directory: Path) -> bool:
     """Return whether the cluster of this assets directory was created."""
+    return _ended(directory).get("complete") is True
+
+
+def failure(directory: Path) -> str:
+    """Return why the last run in this assets directory failed; "" if it did not, or was interrupted."""
+    return str(_ended(directory).get("error", ""))
+
+
+def _ended(directory: Path) -> Mapping[str, object]:
     try:
-        return load_json(read_file(directory / RECORD), name=RECORD) == {"complete": True}
+        found = load_json(read_file(directory / RECORD), name=RECORD)
     except (OSError, DocumentError):
-        return False
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def create(given: Given, hosts: Hosts, say: Say, *, seconds: float) -> Result:
@@ -80,6 +90,7 @@ def create(given: Given, hosts: Hosts, say: Say, *, seconds: float) -> Result:
     directory = given.directory
     if complete(directory):
         return Result(changed=False)
+    (directory / RECORD).unlink(missing_ok=True)
     before = {*directory.glob(_BUNDLES)}
     end = time.monotonic() + seconds
 
@@ -90,18 +101,22 @@ def create(given: Given, hosts: Hosts, say: Say, *, seconds: float) -> Result:
         environment = prepare(given, work, _SIMULATORS)
         for words in _steps(directory):
             with _extra_manifests(directory, work, words):
-                code, failure = _run(given, words, (), environment, keep, end - time.monotonic())
+                code, said = _run(given, words, (), environment, keep, end - time.monotonic())
             if code and words == _RESUME[1]:
-                keep("warning", f"the bootstrap machine was not removed, or is gone already: {failure}")
+                keep("warning", f"the bootstrap machine was not removed, or is gone already: {said}")
             elif code != Exit.OK:
                 bundle = ""
                 if code is None or code in _WITH_LOGS:
                     bundle = _gathered(given, hosts, environment, keep, before)
-                return Result(
-                    True, Exit.FAILED if code is None else code, _error(given, words, code, failure, seconds), bundle
-                )
-    write_atomic(directory / RECORD, json.dumps({"complete": True}), 0o600)
+                error = _error(given, words, code, said, seconds)
+                _end(directory, {"complete": False, "error": error})
+                return Result(True, Exit.FAILED if code is None else code, error, bundle)
+    _end(directory, {"complete": True})
     return Result(changed=True)
+
+
+def _end(directory: Path, how: Mapping[str, object]) -> None:
+    write_atomic(directory / RECORD, json.dumps(how), 0o600)
 
 
 def _steps(directory: Path) -> tuple[tuple[str, ...], ...]:

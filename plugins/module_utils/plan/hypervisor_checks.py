@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -59,10 +60,18 @@ def _reached(place: Path, kind: str, one: Mapping[str, Any]) -> Iterator[Finding
 
 def _places(profile: Profile, field: str) -> Iterator[tuple[Path, str]]:
     if value := profile["hypervisor"].get(field):
-        yield ("hypervisor", field), str(value)
+        yield ("hypervisor", field), _one_spelling(str(value))
     for index, one in enumerate(profile["hypervisors"]):
         if value := one.get(field):
-            yield ("hypervisors", index, field), str(value)
+            yield ("hypervisors", index, field), _one_spelling(str(value))
+
+
+def _one_spelling(host: str) -> str:
+    """Return the name or address of a host in the spelling that all that mean the same have."""
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return host.lower()
 
 
 def _ends(profile: Profile) -> Iterator[Finding]:

@@ -277,15 +277,15 @@ class Bmc(_Bmc, total=False):
     """What it does other than Redfish has it; null, or not given: nothing."""
 
 
-class _Node(TypedDict):
+class Common(TypedDict):
+    """What a node and a machine outside of the cluster have in common."""
+
     name: Label
-    """Host name."""
+    """Its name; a node's host name."""
     domain: Name
     """Name of the libvirt domain. An existing machine has none; the name is unused."""
-    role: Role
-    """Its role; `extra` for a machine that is not part of the cluster (fault extra_host)."""
     uuid: Uuid
-    """UUID of the machine, by which its BMC knows it."""
+    """UUID of the machine, by which a node's BMC knows it."""
     vcpus: Size
     """Virtual CPUs."""
     memory_mib: Size
@@ -301,7 +301,12 @@ class _Node(TypedDict):
     console: Directory
     """File on the hypervisor with what it writes to its serial console."""
     network_config: dict[str, Any] | None
-    """Its nmstate in agent-config.yaml; null: it has none."""
+    """Its nmstate: a node's in agent-config.yaml, that of a machine with the image `lab`; null: it has none."""
+
+
+class _Node(Common):
+    role: Role
+    """Its role; `extra` for a machine that is not part of the cluster (fault extra_host)."""
     root_device: Annotated[str, "device"] | None
     """Path of the disk to install to, as root device hint; null: the installer chooses."""
     bmc: Bmc

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypedDict
 
-from .fields import Bridge, Cidr, Directory, Ip, Label, Name, Size, Uuid
+from .fields import Bridge, Cidr, Directory, Ip, Label, Size
 from .machine_options import Cpus, Gib
-from .machines import Disk, Nic
+from .machines import Common
 
 LAB = "lab"
 """The image of a machine that runs the lab's operating system."""
@@ -79,33 +79,11 @@ class OutsideNetworkOptions(_RequiredOutsideNetwork, total=False):
     """Its IPv6 network."""
 
 
-class Machine(TypedDict):
-    """A machine outside of the cluster."""
+class Machine(Common):
+    """A machine outside of the cluster. It has no disk with the image `lab` unless the profile has a size."""
 
-    name: Label
-    """Its name."""
-    domain: Name
-    """Name of the libvirt domain."""
-    uuid: Uuid
-    """UUID of the domain."""
-    vcpus: Size
-    """Virtual CPUs."""
-    memory_mib: Size
-    """Memory in MiB."""
-    firmware: Literal["uefi", "bios"]
-    """Its firmware."""
-    tpm: bool
-    """Whether it has a TPM 2.0."""
-    disks: list[Disk]
-    """Its disk; none with the image `lab` unless the profile has a size."""
-    nics: list[Nic]
-    """Its NICs, in the order of its networks."""
-    console: Directory
-    """File on the hypervisor with what it writes to its serial console."""
     image: Image | None
     """`lab`, the path of the image below its disk, or null."""
-    network_config: dict[str, Any] | None
-    """The nmstate of one with the image `lab`; null: its image has its own."""
     files: dict[Directory, Annotated[str, "word"]]
     """Files of one with the image `lab`, by path."""
     units: dict[Annotated[str, "unit"], Annotated[str, "word"]]

@@ -29,6 +29,8 @@ else:
 PLAN = "plan.yaml"
 PROFILE = "profile.yaml"
 INVENTORY = "inventory.yml"
+SSH_ARGUMENTS = "-o StrictHostKeyChecking=yes -o ServerAliveInterval=15 -o ServerAliveCountMax=4"
+"""Options of ssh to a hypervisor: it gets TLS keys and passwords, so never an unknown one; one that goes away is noticed in a minute."""
 _HOW = "agentlab plan PROFILE --write"
 _IMAGE_SET = "cluster-manifests/cluster-image-set.yaml"
 _MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644, secrets.FILE: 0o600}
@@ -218,9 +220,8 @@ def inventory(plan: Plan, run_dir: Path) -> dict[str, Any]:
                     for key in ("host", "user")
                     if hypervisor[key] is not None
                 },
-                # It gets TLS keys and passwords: never an unknown one, and no prompt during a run. Options of
-                # users (ANSIBLE_SSH_COMMON_ARGS) stand before these, and so win.
-                "ansible_ssh_extra_args": "-o StrictHostKeyChecking=yes",
+                # No prompt during a run. Options of users (ANSIBLE_SSH_COMMON_ARGS) stand before these, and so win.
+                "ansible_ssh_extra_args": SSH_ARGUMENTS,
             },
         }
         carriers[name] = hosts[hypervisor["kind"]]

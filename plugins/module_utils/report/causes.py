@@ -20,7 +20,7 @@ from ..cluster.watcher import operator_report
 from ..documents import load_json
 from ..plan import hypervisors
 from ..plan.faults import EXTRA
-from ..plan.machines import carried, interfaces
+from ..plan.machines import carried, interfaces, virtual
 from ..plan.outside import machines
 from ..vocabulary import Port, Stage, Status
 from .evidence import RESTARTS, Facts
@@ -75,9 +75,11 @@ def causes(facts: Facts) -> list[Cause]:
     its own: the result is empty when all that is known is healthy.
     """
     found: list[Cause] = []
-    asked = (_services, _hypervisors, _domains, _consoles, _node_zero, _registered, _large_packets, _preparation, _hosts, _console_remarks, _remarks,
+    agent = (_services, _hypervisors, _domains, _consoles, _node_zero, _registered, _large_packets, _preparation, _hosts, _console_remarks, _remarks,
              _cluster, _pods, _joined, _operators, _other_services)  # fmt: skip
-    for ask in asked:
+    # Ironic switches machines off, and its own error says why one stays off.
+    ipi = (_services, _consoles, _installer, _domains, _pods, _not_nodes, _operators, _other_services)
+    for ask in ipi if facts.ipi else agent:
         found += [cause for cause in ask(facts) if cause not in found]
     return found
 
@@ -114,7 +116,10 @@ def _other_services(facts: Facts) -> Iterator[Cause]:
 def _domains(facts: Facts) -> Iterator[Cause]:
     if facts.domains is None:
         return
-    for node in [*carried(facts.plan["nodes"]), *machines(facts.plan)]:
+    elsewhere = [
+        node for node in virtual(facts.plan["nodes"]) if node.get("hypervisor") and node["domain"] in facts.domains
+    ]
+    for node in [*carried(facts.plan["nodes"]), *machines(facts.plan), *elsewhere]:
         state = facts.domains.get(node["domain"])
         if state is None:
             yield Cause(
@@ -123,9 +128,9 @@ def _domains(facts: Facts) -> Iterator[Cause]:
                 SURE,
             )
         elif state == "paused":
-            yield Cause(
-                f"VM {node['domain']} ({node['name']}) is paused", facts.access.virsh("resume", node["domain"]), LIKELY
-            )
+            here = node not in elsewhere
+            step = facts.access.virsh("resume", node["domain"]) if here else facts.access.console(node["domain"])
+            yield Cause(f"VM {node['domain']} ({node['name']}) is paused", step, LIKELY)
         elif state != "running":
             yield Cause(
                 f"VM {node['domain']} ({node['name']}) is {state}",
@@ -157,11 +162,30 @@ def _said(facts: Facts, signs: Sequence[tuple[re.Pattern[str], str]], grace: flo
                 break
 
 
+def _installer(facts: Facts) -> Iterator[Cause]:
+    """What `openshift-install create cluster` ended with; Ironic's reason is in it."""
+    if facts.installer:
+        yield Cause(
+            facts.installer, f"ls {facts.access.run_dir}/logs  # create-cluster.log and ironic.log have what led to it"
+        )
+
+
+def _not_nodes(facts: Facts) -> Iterator[Cause]:
+    """Machines of `flow: ipi` that are not nodes, once the API answers."""
+    if facts.nodes is None:
+        return
+    there = {node["metadata"]["name"] for node in facts.nodes}
+    for node in facts.plan["nodes"]:
+        if node["name"] not in there:
+            yield Cause(f"{node['name']} has not joined the cluster", facts.console(node["name"]))
+
+
 def _node_zero(facts: Facts) -> Iterator[Cause]:
     address = facts.rendezvous_ip or facts.plan["rendezvous"]["ip"]
     if facts.refusal:
+        code, __, said = facts.refusal.rpartition("HTTP ")[2].partition(": ")
         yield Cause(
-            f"the assisted service at {address}:{Port.ASSISTED_SERVICE} refuses this run's token: {facts.refusal.rpartition('HTTP ')[2]}",
+            f"the assisted service at {address}:{Port.ASSISTED_SERVICE} refuses this run's token (HTTP {code}): {said}",
             f"{facts.access.verbs('image', 'boot')}  # starts over; the tokens have expired, or the host was booted from an image of another run",
             SURE,
         )

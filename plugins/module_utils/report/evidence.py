@@ -50,7 +50,8 @@ class Facts:
     cluster, events: as last reported by the service; nodes, operators, pods: of the OpenShift API; reachable: host name -> ssh
     answered; services: lab service -> "" or its error; node_zero: units of the rendezvous host, in the order in which they need each
     other; rendezvous_ip: the image's rendezvous address; refusal: the service's error for this run's token;
-    refused: host name -> why the service refused it, according to its agent; run_dir: the run directory, absolute.
+    refused: host name -> why the service refused it, according to its agent; installer: the last error of `openshift-install
+    create cluster`, of `flow: ipi`; run_dir: the run directory, absolute.
     """
 
     plan: Plan
@@ -67,7 +68,13 @@ class Facts:
     rendezvous_ip: str = ""
     refusal: str = ""
     refused: dict[str, str] = field(default_factory=dict)
+    installer: str = ""
     run_dir: Path | None = None
+
+    @property
+    def ipi(self) -> bool:
+        """Whether the cluster is one of `flow: ipi`, which has no assisted service."""
+        return bool(self.plan.get("installer", {}).get("bootstrap"))
 
     @property
     def access(self) -> Access:

@@ -38,6 +38,7 @@ def record(tape: Tape, facts: Facts, causes: Sequence[Cause], plan: Plan) -> Non
         "/refused": facts.refused,
         "/reachable": facts.reachable,
         "/rendezvous-ip": facts.rendezvous_ip,
+        "/installer": facts.installer,
         CAUSES: [{"text": cause.text, "next": cause.step} for cause in causes],
     }
     with contextlib.suppress(OSError, ValueError):
@@ -82,6 +83,7 @@ def replayed(player: Player, plan: Plan, run_dir: Path | None = None) -> Facts:
         rendezvous_ip=_body(player, "/rendezvous-ip", str, ""),
         refusal=f"HTTP 401: {refused.body}" if refused and refused.status == 401 else "",
         refused=_body(player, "/refused", _TEXTS, {}),
+        installer=_body(player, "/installer", str, ""),
         run_dir=run_dir,
     )
 

@@ -22,6 +22,7 @@ from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
 from ..documents import load_json, read_file
 from ..errors import AssistedError, ClusterError
+from ..installer.cluster import failure
 from ..plan import hypervisors, outside, phases, short
 from ..plan.hypervisor_model import Hypervisor
 from ..plan.machines import Node, interfaces
@@ -29,11 +30,11 @@ from ..plan.model import Plan
 from ..redact import redact_stream
 from ..sandbox import faults, services
 from ..state import recording
-from . import facts
+from . import facts, hypervisor_logs
 from .causes import Cause, causes
 from .evidence import Facts
 from .host_logs import collect
-from .probe import consoles, domain_states, refusal, rendezvous_ip, units
+from .probe import consoles, refusal, rendezvous_ip, units
 from .secrets import of_run
 from .ssh import run, ssh
 
@@ -81,6 +82,7 @@ class Gatherer:
         self.services = Path(plan["services"]["directory"])
         self.facts = Facts(plan=phases.present(plan, run_dir), rendezvous_ip=address, run_dir=run_dir.absolute())
         self.injected: list[str] = []
+        self.other_domains: dict[str, str] = {}
         self.secrets = of_run(run_dir)
         self.tape = (
             recording.Recorder(run_dir / recording.FILE, self.secrets) if not self.elsewhere else recording.no_tape
@@ -95,13 +97,13 @@ class Gatherer:
         private(self.out.directory)
         jobs: list[tuple[str, Callable[[], None]]] = [
             ("run directory", self._run_dir),
-            ("assisted-service", self._service),
+            ("openshift-install", self._installer) if self.facts.ipi else ("assisted-service", self._service),
             ("OpenShift API", self._kube),
         ]
         if self.elsewhere:
             jobs += [(f"host {name}", partial(self._logs, name, at)) for name, at in self.elsewhere.hosts.items()]
         else:
-            jobs += [("libvirt", self._libvirt), ("services", self._services), ("consoles", self._consoles)]
+            jobs += [("services", self._services), *self._hypervisors()]
             jobs += [(f"host {n['name']}", partial(self._host, n)) for n in self.plan["nodes"]]
             jobs += [
                 (f"machine {one['name']}", partial(self._logs, one["name"], outside.address_of(one)))
@@ -118,6 +120,7 @@ class Gatherer:
                 if result:
                     self.out.missing[name] = result
         if not self.elsewhere:
+            self._add_fetched()
             self.out.causes = causes(self.facts)
             facts.record(self.tape, self.facts, self.out.causes, self.plan)
             self._recording()
@@ -188,45 +191,60 @@ class Gatherer:
         if reason := _reason(lambda: self._copy_file(f"run/{recording.FILE}", path)):
             self.out.missing["recording"] = reason
 
+    def _hypervisors(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        """Yield a job for each source on the hypervisor where this process is, and one for each other hypervisor."""
+        first = self.plan["hypervisor"]
+        if first["kind"] == "ssh":
+            yield f"hypervisor {hypervisors.FIRST}", partial(self._fetched, first)
+        else:
+            yield "libvirt", self._libvirt
+            yield "logs of QEMU", lambda: hypervisor_logs.qemu(self.plan, self._copy)
+            yield "consoles", self._consoles
+        for one in self.plan.get("hypervisors") or []:
+            yield f"hypervisor {hypervisors.name_of(one)}", partial(self._fetched, one)
+
     def _libvirt(self) -> None:
-        self.facts.domains = domain_states(self.plan)
-        for name in self.facts.domains or ():
-            self._write(f"libvirt/{name}.xml", run("virsh", "-c", "qemu:///system", "dumpxml", name))
-        for network in self.plan["networks"]:
-            for command, suffix in (("net-dumpxml", "xml"), ("net-dhcp-leases", "leases")):
-                self._write(
-                    f"libvirt/{network['name']}.{suffix}",
-                    run("virsh", "-c", "qemu:///system", command, network["name"]),
-                )
+        self.facts.domains = hypervisor_logs.libvirt(self.plan, self._copy)
+
+    def _consoles(self) -> None:
+        hypervisor_logs.consoles(self.plan, self._copy)
+        self.facts.consoles = consoles(self.plan)
+
+    def _fetched(self, hypervisor: Hypervisor) -> None:
+        """Keep what the role has fetched from another hypervisor, and remove the archive."""
+        name = hypervisors.name_of(hypervisor)
+        archive = hypervisor_logs.fetched(self.run_dir, name)
+        if not archive.exists():
+            raise OSError(
+                f"nothing was fetched from {hypervisor['host'] or name}: {hypervisor['state_dir']} there has consoles and logs"
+            )
+        try:
+            note = hypervisor_logs.unpack(archive, self._copy)
+        finally:
+            archive.unlink()
+        self.out.missing.update({f"hypervisor {name}, {source}": why for source, why in note.missing.items()})
+        if name == hypervisors.FIRST:
+            self.facts.domains = note.domains
+        else:
+            self.other_domains.update(note.domains or {})
+
+    def _add_fetched(self) -> None:
+        """Add the machines of other hypervisors to the facts."""
+        if self.facts.domains is not None:
+            self.facts.domains.update(self.other_domains)
+        there = consoles(self.plan, self.out.directory / "console")
+        for domain, text in there.items():
+            if f"console/{domain}.log" in self.out.files:  # and not of a collection before this one
+                self.facts.consoles.setdefault(domain, text)
 
     def _services(self) -> None:
         self.facts.services = services.errors(self.plan)
-        for path in sorted(self.services.glob("*/log")):
-            self._copy_file(f"services/{path.parent.name}.log", path)
-        for name, there in self._others():
-            for path in sorted(Path(there["state_dir"]).glob("services/*/log")):
-                self._copy_file(f"services/{name}-{path.parent.name}.log", path)
+        if self.plan["hypervisor"]["kind"] != "ssh":
+            hypervisor_logs.services(self.plan, self._copy)
         log = faults.log(self.plan)
         self.injected = (
             [line for line in log.read_text().splitlines() if " not yet: " not in line] if log.exists() else []
         )
-
-    def _others(self) -> Iterator[tuple[str, Hypervisor]]:
-        """Yield the further hypervisors on this host, with their names; what is on other hosts is `missing`."""
-        for one in self.plan.get("hypervisors") or []:
-            name = hypervisors.name_of(one)
-            if one["kind"] == "ssh":
-                self.out.missing[f"hypervisor {name}"] = (
-                    f"{one['host']} has its consoles and logs, in {one['state_dir']}"
-                )
-            else:
-                yield name, one
-
-    def _consoles(self) -> None:
-        for directory in (self.plan["hypervisor"]["console_dir"], *(one["console_dir"] for __, one in self._others())):
-            for path in sorted(Path(directory).glob("*.log")):
-                self._copy_file(f"console/{path.name}", path)
-        self.facts.consoles = consoles(self.plan)
 
     def _service(self) -> None:
         """Read from the service, or if it is gone, from the wait's last record."""
@@ -247,6 +265,9 @@ class Gatherer:
         self.facts.cluster, self.facts.events = cluster, events
         self._json("assisted/cluster.json", cluster)
         self._json("assisted/events.json", events)
+
+    def _installer(self) -> None:
+        self.facts.installer = failure(self.run_dir)
 
     def _kube(self) -> None:
         kube = ClusterClient(self.run_dir / "auth" / "kubeconfig", tape=self.tape)

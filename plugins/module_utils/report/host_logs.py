@@ -1,4 +1,4 @@
-"""Logs that a host sends: an archive of `agent-gather`, or its journal. A host may send anything, so all of it is bounded."""
+"""Logs that a host sends: an archive of `agent-gather`, its journal, or an archive of a hypervisor. A host may send anything, so all of it is bounded."""
 
 from __future__ import annotations
 
@@ -38,10 +38,15 @@ def collect(command: Sequence[str], scratch: Path, limit: float, keep: Keep) -> 
         if not packed:
             keep("journal.log", sent)
             return
-        try:
-            _unpack(sent, keep)
-        except (tarfile.TarError, lzma.LZMAError, EOFError, ValueError) as error:
-            raise OSError(f"its archive of logs cannot be read: {error}") from error
+        unpack_into(sent, keep)
+
+
+def unpack_into(sent: IO[bytes], keep: Keep) -> None:
+    """Give each file of an archive, a tar.xz, to `keep`. Raises `OSError` for logs that are too large, or no archive."""
+    try:
+        _unpack(sent, keep)
+    except (tarfile.TarError, lzma.LZMAError, EOFError, ValueError) as error:
+        raise OSError(f"its archive of logs cannot be read: {error}") from error
 
 
 def _receive(command: Sequence[str], sent: IO[bytes], limit: float) -> None:

@@ -51,33 +51,33 @@ done
 _ASK_REFUSAL = "sudo journalctl -u agent -b -o cat --no-pager | grep -o -E 'refuses the token of this host.*|Host will stop trying to register.*' | tail -n 1"
 
 
-def domain_states(plan: Plan) -> dict[str, str] | None:
+def domain_states(plan: Plan, enter: Sequence[str] = ()) -> dict[str, str] | None:
     """Each domain that exists, and its state; None if libvirt is not available (or users boot machines of their own).
 
-    Keys are the domains of the plan, values as of `virsh domstate` ("running", "shut off", ...). Raises `OSError` if
-    virsh is missing, and `subprocess.TimeoutExpired`.
+    Keys are the domains of the plan, values as of `virsh domstate` ("running", "shut off", ...). enter: command prefix,
+    to run virsh in a sandbox. Raises `OSError` if virsh is missing, and `subprocess.TimeoutExpired`.
     """
     if plan["boot"]["mode"] == "manual":
         return None
     states = {}
     for node in [*carried(plan["nodes"]), *machines(plan)]:
         try:
-            states[node["domain"]] = run("virsh", "-c", "qemu:///system", "domstate", node["domain"]).strip()
+            states[node["domain"]] = run(*enter, "virsh", "-c", "qemu:///system", "domstate", node["domain"]).strip()
         except subprocess.CalledProcessError as error:
             if "failed to get domain" not in error.stderr:
                 return None
     return states
 
 
-def consoles(plan: Plan) -> dict[str, str]:
+def consoles(plan: Plan, directory: Path | None = None) -> dict[str, str]:
     """The last text of each domain's console since it was booted.
 
     Keys are domains; a node whose console file does not exist is left out. At most the last `CONSOLE_TAIL` bytes are
-    read. Raises `OSError`.
+    read. directory: of the files, if they are not where the plan has them. Raises `OSError`.
     """
     found = {}
     for node in virtual(plan["nodes"]):
-        path = Path(node["console"])
+        path = directory / Path(node["console"]).name if directory else Path(node["console"])
         if path.exists():
             with path.open("rb") as stream:
                 stream.seek(max(0, path.stat().st_size - CONSOLE_TAIL))

@@ -53,7 +53,7 @@ _TABLE = (
     _Row(r"(?i)\bmedia\b", ({"kind": "eject", "node": "{host}", "when": Status.KNOWN},)),
     _Row(r"Failed - failed after \d+ attempts", ({"kind": "disk_lost", "node": "{host}", "when": "{stage}"},)),
     _Row(r"timeout while connecting to host", ({"kind": "link_down", "node": "{host}", "when": "{stage}"},)),
-    _Row(r"refuses this run's token: 401", ({"kind": "expired_token"},)),
+    _Row(r"refuses this run's token", ({"kind": "expired_token"},)),
     _Row(r"is refused by the assisted service: .*401", ({"kind": "wrong_token", "node": "{host}"},)),
     _Row(r"is not part of this plan", ({"kind": "extra_host"},)),
     _Row(r"assisted-installer-controller-\S+: CrashLoopBackOff", ({"kind": "component_fails", "component": Component.CSR_APPROVER},)),

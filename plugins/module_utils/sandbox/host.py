@@ -21,6 +21,8 @@ from . import keeper
 
 HOST_FILE = "host.json"
 NETNS_DIR = Path("/run/netns")
+LEASES = Path("/var/lib/libvirt/dnsmasq")
+"""libvirt keeps the MACs of each network's machines there. It makes the directory with a dnsmasq, so not for a network without DHCP."""
 
 
 def claim(state_dir: Path, who: owner.Caller, *others: Path) -> owner.Owner:
@@ -46,6 +48,16 @@ def shared(parent: Path) -> Iterator[set[str]]:
         made = _noted(parent)
         yield made
         _note(parent, made)
+
+
+def make_leases(parent: Path, *, check: bool) -> bool:
+    """Make `LEASES` if it is missing; return whether it was. `leave_host` removes it; parent: as of `shared`."""
+    missing = not LEASES.is_dir()
+    if missing and not check:
+        with shared(parent) as made:
+            made.add(str(LEASES))
+        LEASES.mkdir(parents=True, exist_ok=True)
+    return missing
 
 
 @contextlib.contextmanager
@@ -147,6 +159,9 @@ def leave_host(parent: Path) -> None:
             while mount_of(NETNS_DIR) != mount_of(NETNS_DIR.parent):
                 keeper.unmount(str(NETNS_DIR))
             NETNS_DIR.rmdir()
+        if str(LEASES) in made:
+            with contextlib.suppress(OSError):  # a network of the host's own uses it now
+                LEASES.rmdir()
         for setting in (name.removeprefix("sysctl:") for name in made if name.startswith("sysctl:")):
             path, __, value = setting.rpartition("=")
             with contextlib.suppress(FileNotFoundError):

@@ -105,6 +105,11 @@ def _around(state_dir: Path, noted: Running) -> Running | None:
     return replace(noted, pid=1) if here else None
 
 
+def private(state_dir: Path, name: str) -> Path:
+    """Return the directory, as the host sees it, that a sandbox shows at `name`, one of `PRIVATE`."""
+    return state_dir / "sandbox" / name.strip("/").replace("/", "-")
+
+
 def default_state_dir(cluster: str) -> Path:
     """Return the default state directory of a cluster."""
     return Path(names.state_dir(cluster))
@@ -180,7 +185,7 @@ def ensure(
     remove_keeper(state_dir)
     work = state_dir / "sandbox"
     for name in PRIVATE:
-        (work / name.strip("/").replace("/", "-")).mkdir(parents=True, exist_ok=True)
+        private(state_dir, name).mkdir(parents=True, exist_ok=True)
     accelerated = DEVICE.exists() and kvm()
     for name, text in LIBVIRT_CONFIG.items():
         # QEMU's user accesses the device by its group, with any group id.
@@ -191,7 +196,7 @@ def ensure(
         "name": netns,
         "mark": owner.label(found.mark),
         "work": str(work),
-        "binds": [[str(work / name.strip("/").replace("/", "-")), name] for name in PRIVATE],
+        "binds": [[str(private(state_dir, name)), name] for name in PRIVATE],
         "hidden": list(HIDDEN),
         "shown_as": os.readlink(state_dir / ORIGIN) if (state_dir / ORIGIN).is_symlink() else None,
         # If root can open a device and QEMU's user cannot, libvirt probes QEMU's capabilities at every call.

@@ -11,12 +11,10 @@ from ..plan.iscsi import NETWORK
 from ..plan.machines import Network
 from ..plan.model import Plan
 from ..state.owner import Owner
-from . import uplink
+from . import host, uplink
 
 if TYPE_CHECKING:
     import libvirt
-
-_LEASES = Path("/var/lib/libvirt/dnsmasq")
 
 
 def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: bool = False) -> list[dict[str, Any]]:
@@ -32,8 +30,7 @@ def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: b
     if log and not check:
         log.parent.mkdir(parents=True, exist_ok=True)
     if private and hypervisor.get("further") and not check:
-        # libvirt keeps the machines' MACs there, and makes the directory for a dnsmasq only.
-        _LEASES.mkdir(parents=True, exist_ok=True)
+        host.LEASES.mkdir(parents=True, exist_ok=True)
     forwarders = uplink.forwarders(Path(hypervisor["state_dir"])) if private else []
     mode = MODES[plan["boot"]["mode"]]
     boot_file = plan["boot"]["script_url"] if mode.medium in ("network", "lun") else None

@@ -17,6 +17,7 @@ from ..plan import names
 from ..plan.hypervisors import End, ends, paired
 from ..plan.model import Plan
 from ..state import owner
+from . import host
 
 PORT = 4789
 """UDP port of VXLAN (RFC 7348, 5)."""
@@ -32,7 +33,7 @@ def ensure(plan: Plan, mark: str, *, check: bool = False) -> list[dict[str, str]
     `ip` reports, and for a device of that name without the mark.
     """
     netns = plan["hypervisor"]["netns"] if plan["hypervisor"]["kind"] == "sandbox" else None
-    changes = _pair(plan, check=check)
+    changes = [*_pair(plan, check=check), *_leases(plan, check=check)]
     for end in ends(plan):
         before = _shown(netns, end.link)
         if before == _wanted(end):
@@ -138,6 +139,15 @@ def _pair(plan: Plan, *, check: bool) -> list[dict[str, str]]:
         _ip(netns, "address", "add", f"{address}/24", "dev", link)
         _ip(netns, "link", "set", "dev", link, "up")
     return [change]
+
+
+def _leases(plan: Plan, *, check: bool) -> list[dict[str, str]]:
+    """Make the directory that libvirt needs to start a machine in a network without DHCP, on another host."""
+    hypervisor = plan["hypervisor"]
+    if hypervisor["kind"] == "sandbox" or not hypervisor.get("further"):
+        return []
+    made = host.make_leases(Path(hypervisor["state_dir"]).parent, check=check)
+    return [{"name": str(host.LEASES), "before": "", "after": "directory\n"}] if made else []
 
 
 def _quiet(netns: str | None, *arguments: str) -> str:

@@ -210,7 +210,7 @@ def test_a_live_run(browser: Browser, tmp_path: Path) -> None:
     """What happens is shown without a new page; what the reader has chosen stays."""
     runs.failed(tmp_path)
     with Server(tmp_path) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         browser.open(server.url)
         assert browser.run("document.querySelector('.pill').textContent") == "failed"

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +14,11 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
-from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+
+from tests import hosts
 
 ROOT = Path(__file__).parents[3]
 TIMEOUT = 600
-SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
-PORT = 2222
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -90,66 +86,31 @@ class Lab:
 
 @pytest.fixture
 def base() -> Iterator[Path]:
-    """A directory that QEMU's user can reach, unlike pytest's."""
-    path = Path("/var/tmp") / f"agentlab-test-{os.getpid()}"
-    path.mkdir()
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path)
+    with hosts.directory() as path:
+        yield path
 
 
 @pytest.fixture
 def host(base: Path) -> Iterator[namespaces.Running]:
     """A sandbox that plays a host with a libvirt of its own, so that nothing else on this one matters."""
-    name = f"agtest-host-{os.getpid()}"  # another run of these tests on this machine has one, too
-    state_dir = base / "host" / name
-    who = owner.Caller(owner.Owner(name, str(base), os.getuid(), "root", "lab", ""))
-    namespaces.ensure(who, f"agentlab-{name}", state_dir, ["127.0.0.1"], "test")
-    running = namespaces.require(name, state_dir)
-    # The first client makes libvirt look for QEMU, and keep what it found.
-    subprocess.run([*namespaces.enter(running), "virsh", "capabilities"], capture_output=True, check=True)
-    yield running
-    found = owner.read(state_dir)
-    assert found
-    namespaces.remove(f"agentlab-{name}", state_dir, found)
+    with hosts.played(base, "host") as running:
+        yield running
 
 
 @pytest.fixture
 def server(base: Path, host: namespaces.Running) -> Iterator[Path]:
     """A client's configuration with which `ssh 127.0.0.1`, run on `host`, leads to an sshd there; its key is `user` next to it."""
-    if not SSHD:
-        pytest.skip("needs openssh-server")
-    folder = base / "ssh"
-    folder.mkdir(mode=0o700)
-    for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
-    kind, key, *__ = (folder / "host.pub").read_text().split()
-    (folder / "known").write_text(f"[127.0.0.1]:{PORT} {kind} {key}\n")
-    (folder / "sshd_config").write_text(
-        f"ListenAddress 127.0.0.1\nPort {PORT}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/user.pub\nStrictModes no\n"
-        f"PermitRootLogin prohibit-password\nUsePAM no\nPidFile none\nSubsystem sftp internal-sftp\n"
-        f"SetEnv AGENTLAB_VENV={Path(sys.executable).parents[1]} PATH={os.environ['PATH']}\n")  # fmt: skip
-    (folder / "config").write_text(
-        f"Host *\n  Port {PORT}\n  User root\n  IdentityFile {folder}/user\n  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known\n"
-        f"  GlobalKnownHostsFile /dev/null\n")  # fmt: skip
-    command = [
-        *namespaces.enter(host),
-        "sh",
-        "-c",
-        f"mkdir -p -m 0755 /run/sshd; exec {SSHD} -D -e -f {shlex.quote(str(folder / 'sshd_config'))}",
-    ]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stderr=log)
-    try:
-        for __ in range(200):
-            if "Server listening" in (folder / "log").read_text():
-                break
-            assert process.poll() is None, (folder / "log").read_text()
-            time.sleep(0.1)
-        yield folder / "config"
-    finally:
-        process.terminate()
-        process.wait()
+    with hosts.sshd(host, base / "ssh", "127.0.0.1", 2222) as config:
+        yield config
+
+
+@pytest.fixture
+def far(base: Path, host: namespaces.Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[namespaces.Running]:
+    """Another sandbox that plays a host, which Ansible on `host` reaches by ssh at 192.0.2.2."""
+    with hosts.joined(base, host) as there, hosts.sshd(there, base / "ssh", hosts.FAR, 22) as config:
+        for name, value in hosts.ansible(config).items():
+            monkeypatch.setenv(name, value)
+        yield there
 
 
 @pytest.fixture
@@ -168,27 +129,7 @@ def lab(base: Path, host: namespaces.Running) -> Iterator[Any]:
         )
 
 
-TRACES = r"""
-ip netns list | sort
-echo --links; ip -o link | cut -d: -f2 | sort
-echo --addresses; ip -o address | awk '{print $2, $4}' | sort
-echo --routes; ip route; ip -6 route | sed 's/ expires.*//' | grep -v ra
-echo --nft; nft list ruleset | sed 's/packets [0-9]* bytes [0-9]*//'
-echo --mounts; cut -d' ' -f5 /proc/self/mountinfo | grep -E 'agtest|/run/netns$' | grep -v agtest-host | sort
-echo --ports; ss -Hlntu | awk '{print $1, $5}' | sort
-echo --forwarding; grep -r . /proc/sys/net/ipv[46]/conf/*/forwarding /proc/sys/net/ipv4/ip_forward
-echo --processes; ps -eo comm= | grep -E 'libvirt|virtlog|dnsmasq|registry|chronyd|agentlab|swtpm|ovs' | sort
-echo --files; ls -A /run /var/lib /var/lib/libvirt /var/log/libvirt /etc/libvirt /var/cache/libvirt 2>/dev/null
-"""
-
-
 @pytest.fixture
-def traces(host: namespaces.Running) -> Any:
+def traces(host: namespaces.Running) -> Callable[[], str]:
     """Return what can be seen of a lab on `host`."""
-
-    def look() -> str:
-        return subprocess.run(
-            [*namespaces.enter(host), "sh", "-c", TRACES], capture_output=True, text=True, check=False
-        ).stdout
-
-    return look
+    return lambda: hosts.traces(host)

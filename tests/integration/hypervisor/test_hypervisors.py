@@ -9,19 +9,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
-from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+
+from tests import hosts
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 CLI = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 TWO = {"topology": "compact", "stack": "dualstack", "hypervisors": [{"name": "second"}]}
 GATEWAYS = {"192.168.111.1": 1472, "fd2e:6f44:5dd8:c956::1": 1452}
@@ -72,15 +70,6 @@ while True:
 """
 
 
-UNDERLAY = """
-ip -netns "$0" link add under mtu 1550 type veth peer name under mtu 1550 netns "$1"
-ip -netns "$1" address add 192.0.2.1/24 dev under
-ip -netns "$0" address add 192.0.2.2/24 dev under
-ip -netns "$1" link set under up
-ip -netns "$0" link set under up
-"""
-
-
 def running(one: Any, name: str = "") -> namespaces.Running:
     state_dir = Path(f"{one.state_dir}{name and '-' + name}")
     return namespaces.Running(**json.loads((state_dir / "sandbox.json").read_text()))
@@ -94,8 +83,15 @@ def inside(one: Any, name: str, *command: str, check: bool = True) -> str:
     return done.stdout + done.stderr
 
 
+def at(host: namespaces.Running, *command: str) -> str:
+    """Run a command on a host and return its output."""
+    done = subprocess.run([*namespaces.enter(host), *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def agentlab(one: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**one.environment(), "AGENTLAB_RUNS": str(one.run_dir.parent)}
+    environment = {**os.environ, "AGENTLAB_RUNS": str(one.run_dir.parent)}
     command = [*namespaces.enter(one.host), sys.executable, "-m", CLI, *arguments, "--cluster", "agtest"]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
@@ -141,99 +137,131 @@ def test_two_sandboxes_are_one_lab(lab: Any, traces: Any) -> None:
     assert not one.parent.exists()
 
 
-@pytest.fixture
-def far(base: Path, host: namespaces.Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[namespaces.Running]:
-    """Another sandbox that plays a host, which `host` reaches by ssh at 192.0.2.2; the links between both have an MTU of 1550."""
-    if not SSHD:
-        pytest.skip("needs openssh-server")
-    name = f"agtest-far-{os.getpid()}"
-    state_dir = base / "far-host" / name
-    who = owner.Caller(owner.Owner(name, str(base), os.getuid(), "root", "far", ""))
-    namespaces.ensure(who, f"agentlab-{name}", state_dir, ["127.0.0.1"], "test")
-    there = namespaces.require(name, state_dir)
-    subprocess.run(["sh", "-e", "-c", UNDERLAY, f"agentlab-{name}", host.netns], check=True)
-    folder = base / "ssh"
-    folder.mkdir(mode=0o700)
-    for key in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True)
-    kind, key, *__ = (folder / "host.pub").read_text().split()
-    (folder / "known").write_text(f"192.0.2.2 {kind} {key}\n")
-    (folder / "sshd_config").write_text(
-        f"ListenAddress 192.0.2.2\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/user.pub\nStrictModes no\n"
-        f"PermitRootLogin prohibit-password\nUsePAM no\nPidFile none\nSubsystem sftp internal-sftp\n"
-        f"SetEnv PATH={os.environ['PATH']}\n")  # fmt: skip
-    (folder / "config").write_text(
-        f"Host *\n  User root\n  IdentityFile {folder}/user\n  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known\n"
-        f"  GlobalKnownHostsFile /dev/null\n")  # fmt: skip
-    monkeypatch.setenv("ANSIBLE_SSH_ARGS", f"-F {folder}/config -o ControlMaster=no")
-    monkeypatch.setenv("ANSIBLE_PYTHON_INTERPRETER", sys.executable)
-    serve = f"mkdir -p -m 0755 /run/sshd; exec {SSHD} -D -e -f {folder}/sshd_config"
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([*namespaces.enter(there), "sh", "-c", serve], stderr=log)
-    try:
-        for __ in range(200):
-            if "Server listening" in (folder / "log").read_text():
-                break
-            assert process.poll() is None, (folder / "log").read_text()
-            time.sleep(0.1)
-        yield there
-    finally:
-        process.terminate()
-        process.wait()
-        found = owner.read(state_dir)
-        assert found
-        namespaces.remove(f"agentlab-{name}", state_dir, found)
-
-
 def test_the_second_is_reached_by_ssh(lab: Any, traces: Any, far: namespaces.Running, base: Path) -> None:
     second = {"name": "second", "kind": "ssh", "host": "192.0.2.2", "user": "root", "address": "192.0.2.2"}
     profile = {
         "topology": "compact",
         "hypervisor": {"address": "192.0.2.1"},
-        "hypervisors": [{**second, "state_dir": str(base / "far")}],
+        "hypervisors": [{**second, "state_dir": str(base / "there")}],
     }
 
-    def there(*command: str) -> str:
-        done = subprocess.run([*namespaces.enter(far), *command], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def devices() -> list[str]:
-        return re.findall(r"^\d+: ([^:@]+)", there("ip", "-o", "link"), re.MULTILINE)
-
-    before, links = traces(), devices()
+    before = traces(), hosts.traces(far)
     one = lab("agtest", profile)
     one.play("prepare")
-    assert there("virsh", "list", "--all", "--name").split() == ["agtest_master_1"]
+    assert at(far, "virsh", "list", "--all", "--name").split() == ["agtest_master_1"]
     with subprocess.Popen([*one.inside(), sys.executable, "-c", ECHO], stdout=subprocess.PIPE, text=True) as echo:
         assert echo.stdout and echo.stdout.readline() == "ready\n"
-        assert int(there(sys.executable, "-c", WHOLE, "192.168.111.1", "1472")) == 1472
+        assert int(at(far, sys.executable, "-c", WHOLE, "192.168.111.1", "1472")) == 1472
         echo.kill()
     assert agentlab(one, "power", "master-1").stdout.strip().endswith("off")
     assert {*re.findall(r"changed=(\d+)", one.play("prepare")[1])} == {"0"}
     # While it is away, what is on it stays in the list of what `destroy` removes.
-    there("ip", "link", "set", "dev", "under", "down")
+    at(far, "ip", "link", "set", "dev", "under", "down")
     done = subprocess.run(
         one.command("destroy"), capture_output=True, text=True, env=one.environment(), cwd=ROOT, check=False
     )
     assert done.returncode and "second" in done.stdout and "UNREACHABLE" in done.stdout, done.stdout + done.stderr
     assert not one.state_dir.exists() and (one.run_dir / "state.json").exists()
-    there("ip", "link", "set", "dev", "under", "up")
+    at(far, "ip", "link", "set", "dev", "under", "up")
     one.play("destroy")
-    assert (traces(), devices()) == (before, links)
-    assert not (one.run_dir / "state.json").exists() and not (base / "far").exists()
+    assert (traces(), hosts.traces(far)) == before
+    assert not (one.run_dir / "state.json").exists() and not (base / "there").exists()
 
 
-def host_pid(one: Any) -> int:
-    """Return the pid of the second sandbox's first process, as this process sees it: the host is a sandbox itself."""
+def test_one_that_does_not_fit_is_refused(lab: Any, traces: Any, far: namespaces.Running, base: Path) -> None:
+    second = {"name": "second", "kind": "ssh", "host": "192.0.2.2", "user": "root", "address": "192.0.2.2"}
+    here = {"address": "192.0.2.1", "domain_type": "qemu"}
+    one = lab(
+        "agtest",
+        {"topology": "compact", "hypervisor": here, "hypervisors": [{**second, "state_dir": str(base / "there")}]},
+    )
+    program = base / "ssh/bin/qemu-system-x86_64"
+    program.parent.mkdir()
+
+    def refused() -> str:
+        before = traces(), hosts.traces(far)
+        done = agentlab(one, "prepare")
+        assert done.returncode in (2, 4) and done.stderr.count("first failure: ") == 1, done.stdout + done.stderr
+        assert (traces(), hosts.traces(far)) == before
+        assert not one.parent.exists() and not (base / "there").exists()
+        return done.stderr
+
+    program.write_text("#!/bin/sh\necho QEMU emulator version 3.1.0\n")
+    program.chmod(0o755)
+    assert re.search(
+        r"\[second\]: hypervisor second has QEMU 3\.1, and the first one \d+\.\d+: install the same version on both",
+        refused(),
+    )
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert "[second]: hypervisor second: qemu-system-x86_64 does not run: " in refused()
+    at(far, "ip", "link", "set", "dev", "under", "down")
+    assert (
+        "[second]: " in (said := refused())
+        and "192.0.2.2" in said
+        and "Next: start root@192.0.2.2 and its sshd" in said
+    )
+
+
+def test_logs_of_all_are_gathered(lab: Any, far: namespaces.Running, base: Path) -> None:
+    second = {"name": "second", "kind": "ssh", "host": "192.0.2.2", "user": "root", "address": "192.0.2.2"}
+    profile = {
+        "topology": "compact",
+        "hypervisor": {"address": "192.0.2.1"},
+        "hypervisors": [{**second, "state_dir": str(base / "there")}, {"name": "third"}],
+    }
+    one = lab("agtest", profile)
+    one.play("prepare")
+    report = one.run_dir / "report"
+    # Of each, a machine with a console and a log of QEMU.
+    at(far, "virsh", "start", "--paused", "agtest_master_1")
+    one.enter("virsh", "start", "--paused", "agtest_master_0")
+    inside(one, "third", "virsh", "start", "--paused", "agtest_master_2")
+    (base / "there/agtest-second/console/agtest_master_1.log").write_bytes(b"password=canary\r\n")
+
+    def gathered(number: int, service: str) -> list[str]:
+        domain = f"agtest_master_{number}"
+        wanted = (
+            f"console/{domain}.log",
+            f"libvirt/{domain}.xml",
+            f"libvirt/qemu/{domain}.log",
+            f"services/{service}.log",
+        )
+        return [name for name in wanted if (report / name).exists()]
+
+    def summary() -> str:
+        shutil.rmtree(report, ignore_errors=True)
+        one.play("gather")
+        assert not list(one.run_dir.glob("logs/*.xz"))
+        assert {path.stat().st_mode & 0o777 for path in report.rglob("*") if path.is_file()} == {0o600}
+        return (report / "summary.txt").read_text()
+
+    said = summary()
+    assert "hypervisor" not in said.replace("(hypervisor", ""), said
+    assert [len(gathered(0, "bmc")), len(gathered(1, "second-bmc")), len(gathered(2, "third-bmc"))] == [4, 4, 4], said
+    assert (report / "libvirt/second-agtestbm.xml").exists() and "is paused" in said
+    assert "canary" not in (report / "console/agtest_master_1.log").read_text()
+    # One that has gone away is named, and the others are collected: what a sandbox has left, too.
+    at(far, "ip", "link", "set", "dev", "under", "down")
+    os.kill(host_pid(one, "third"), signal.SIGKILL)
+    said = summary()
+    assert "not gathered: hypervisor second: nothing was fetched from 192.0.2.2" in said, said
+    assert "not gathered: hypervisor third, libvirt: cluster agtest has no running sandbox" in said, said
+    assert [len(gathered(0, "bmc")), len(gathered(1, "second-bmc"))] == [4, 0], said
+    assert "libvirt/agtest_master_2.xml" not in said and len(gathered(2, "third-bmc")) == 3, said
+    at(far, "ip", "link", "set", "dev", "under", "up")
+    one.play("destroy")
+
+
+def host_pid(one: Any, name: str = "second") -> int:
+    """Return the pid of the first process of another sandbox, as this process sees it: the host is a sandbox itself."""
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
             environment = Path(f"/proc/{entry}/environ").read_bytes().split(b"\0")
         except OSError:
             continue
         if (
-            f"AGENTLAB_PROCESS={one.state_dir}-second/keeper".encode() in environment
+            f"AGENTLAB_PROCESS={one.state_dir}-{name}/keeper".encode() in environment
             and b"keeper" in Path(f"/proc/{entry}/cmdline").read_bytes()
         ):
             return int(entry)
-    raise AssertionError("the second sandbox has no first process")
+    raise AssertionError(f"the sandbox {name} has no first process")

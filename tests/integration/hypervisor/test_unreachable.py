@@ -25,7 +25,7 @@ exec "$0" "$@"
 """
 """A network namespace in which nothing answers at 192.0.2.7, not even that it is not there, and in which no name resolves."""
 SECONDS = 240
-"""ssh's limit to connect is 10 s; the rest is the start of Ansible on a busy machine. A wait that continues takes an hour."""
+"""ssh's limit to connect is 3 s here; the rest is the start of Ansible on a busy machine. A wait that continues takes an hour."""
 Agentlab = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -34,7 +34,7 @@ def agentlab(tmp_path: Path) -> Agentlab:
     """Runs a verb with a hypervisor that is reached by ssh at `host`."""
     environment = {
         **os.environ, "AGENTLAB_RUNS": str(tmp_path / "runs"), "AGENTLAB_VENV": str(Path(sys.executable).parents[1]), "ANSIBLE_REMOTE_PORT": "1",
-        "ANSIBLE_NOCOLOR": "1", "ANSIBLE_SSH_ARGS": "-F /dev/null -o ControlMaster=no",
+        "ANSIBLE_NOCOLOR": "1", "ANSIBLE_TIMEOUT": "3", "ANSIBLE_SSH_ARGS": "-F /dev/null -o ControlMaster=no",
     }  # fmt: skip
 
     def run(verb: str, host: str = "127.0.0.1") -> subprocess.CompletedProcess[str]:

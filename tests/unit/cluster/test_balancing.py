@@ -34,7 +34,10 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 def started(tmp_path: Path, port: int, nodes: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A plan whose load balancer listens on 127.0.0.1, without health checks by HTTPS."""
+    """A plan whose load balancer listens on 127.0.0.1, without health checks by HTTPS, but with four of them for one."""
+    usual = balancer._DEFAULTS
+    monkeypatch.setattr(balancer, "_DEFAULTS", usual.replace("inter 2s", "inter 500ms"))
+    assert usual != balancer._DEFAULTS
     plan: Any = build.build(profile.load("compact_segments_static", PROFILES), "ostest")
     plan["services"]["balancer"] = {
         "addresses": ["127.0.0.1"],
@@ -63,7 +66,7 @@ def serve(port: int) -> Iterator[Any]:
     def start(*names: str) -> None:
         for name in names:
             server = http.server.ThreadingHTTPServer((NODES[name], port), Answer)
-            threading.Thread(target=server.serve_forever, daemon=True).start()
+            threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
             made.append(server)
 
     yield start
@@ -87,13 +90,13 @@ def test_every_node_serves(
     serve(*names[:serving])
     settled = 0
     for __ in range(
-        200
+        800
     ):  # until haproxy has noticed who is down, which is three checks, and no server is about to change
         listed = balancing.servers(Path(made["stats"]))
         settled = settled + 1 if {one.node for one in listed if one.state == "UP"} == {*names[:serving]} else 0
         if settled == 15:
             break
-        threading.Event().wait(0.2)
+        threading.Event().wait(0.05)
     (found,) = balancing.findings(made)
     assert found.ok == ok, found
     if not ok:
@@ -140,7 +143,7 @@ def test_a_machine_reports_at_a_port(
                 with contextlib.suppress(OSError):
                     if [one.node for one in balancing.servers(("127.0.0.1", stats)) if one.state == "UP"] == serving:
                         break
-                threading.Event().wait(0.2)
+                threading.Event().wait(0.05)
             (found,) = balancing.findings(made)
         finally:
             running.terminate()

@@ -117,7 +117,7 @@ class Pages(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def pages() -> Iterator[str]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()

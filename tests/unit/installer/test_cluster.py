@@ -109,7 +109,9 @@ def test_exit_codes_are_the_programs(tmp_path: Path, run_dir: Path, code: int, m
     result, __ = create(run_dir, program)
     assert (result.changed, result.exit_code) == (True, code)
     assert result.error == f"{program} create cluster ended with exit code {code}{meaning}: it broke"
-    assert not cluster.complete(run_dir)
+    assert not cluster.complete(run_dir) and cluster.failure(run_dir) == result.error
+    create(run_dir, fake(tmp_path, ""))
+    assert cluster.complete(run_dir) and cluster.failure(run_dir) == ""
 
 
 def test_after_a_failed_bootstrap_its_logs_are_gathered(tmp_path: Path, run_dir: Path) -> None:
@@ -180,5 +182,8 @@ with signals.raised():
     process.send_signal(signal.SIGTERM)
     assert process.wait(30)
     status = Path("/proc", (tmp_path / "pid").read_text(), "stat")
+    end = time.monotonic() + 30
     # Killed, but perhaps not reaped yet.
-    assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < end
+        time.sleep(0.1)

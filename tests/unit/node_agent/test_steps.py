@@ -440,7 +440,7 @@ class Pages(BaseHTTPRequestHandler):
 @pytest.fixture
 def web() -> object:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()

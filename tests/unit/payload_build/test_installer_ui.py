@@ -36,7 +36,7 @@ def place() -> Iterator[str]:
         }
     )
     for one in (service, server):
-        threading.Thread(target=one.serve_forever, daemon=True).start()
+        threading.Thread(target=one.serve_forever, args=(0.05,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     for one in (service, server):
         one.shutdown()
@@ -63,7 +63,7 @@ def test_errors(place: str, path: str, length: str | None, status: int) -> None:
 
 def test_service_that_does_not_answer() -> None:
     server = installer_ui.Server({"AIUI_APP_API_URL": "http://127.0.0.1:9/", "AIUI_URL": "http://x:0/"})
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     with pytest.raises(urllib.error.HTTPError) as error:
         urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/")
     assert error.value.code == 502

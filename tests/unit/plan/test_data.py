@@ -134,7 +134,7 @@ def test_the_inventory_has_no_template_but_its_own(tmp_path: Path) -> None:
         elif isinstance(data, str):
             yield data
 
-    constants = {ONLY_TEMPLATE, "local", "agentlab.ocp.sandbox", "-o StrictHostKeyChecking=yes"}
+    constants = {ONLY_TEMPLATE, "local", "agentlab.ocp.sandbox", rundir.SSH_ARGUMENTS}
     for kind in ("sandbox", "local", "ssh"):
         plan["hypervisor"] |= {"kind": kind, "host": "{{ evil }}", "user": "{{ evil }}", "state_dir": "{{ evil }}"}
         found = list(texts(rundir.inventory(plan, tmp_path / "{{ evil }}")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from hypothesis import strategies as st
 
 from tests.unit.plan.refused import problem
 
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 TWO = "topology: ha\nstack: dualstack\nhypervisors:\n  - {name: second}\n"
 APART = (
     "topology: compact\nhypervisor: {address: 192.0.2.1}\n"
@@ -167,6 +169,10 @@ def test_a_plan_with_contradictions_is_refused(tmp_path: Path) -> None:
          "hypervisors.0.address is '192.0.2.1': is already used by hypervisor.address; each must be unique"),
         ("hypervisors: [{name: b, kind: ssh, host: h, address: 192.0.2.2}, {name: c, kind: ssh, host: h, address: 192.0.2.3}]\n"
          "hypervisor: {address: 192.0.2.1}", "hypervisors.1.host is 'h': is already used by hypervisors.0.host; each must be unique"),
+        ("hypervisors: [{name: b, kind: ssh, host: h, address: '2001:DB8:0::1'}]\nhypervisor: {address: '2001:db8::1'}",
+         "hypervisors.0.address is '2001:db8::1': is already used by hypervisor.address; each must be unique"),
+        ("hypervisors: [{name: b, kind: ssh, host: h, address: 192.0.2.2}, {name: c, kind: ssh, host: H, address: 192.0.2.3}]\n"
+         "hypervisor: {address: 192.0.2.1}", "hypervisors.1.host is 'h': is already used by hypervisors.0.host; each must be unique"),
         ("hypervisors: [{name: b, kind: ssh, host: h, address: '2001:db8::2'}]\nhypervisor: {address: 192.0.2.1}",
          "hypervisors.0.address is '2001:db8::2': must be of the family of hypervisor.address, ipv4"),
         ("hypervisors: [{name: b, address: 192.0.2.2}]", "hypervisors.0.address is '192.0.2.2': is not needed by a sandbox of this host; remove it"),
@@ -203,6 +209,25 @@ def test_hypervisors_are_alike() -> None:
         alike.compare("second", slow, facts)
     with pytest.raises(LabError, match=r"^the first hypervisor has no KVM \(/dev/kvm .*\), and hypervisor second has"):
         alike.compare("second", facts, slow)
+
+
+def test_what_a_hypervisor_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = hypervisors.view(planned(tmp_path, TWO), "second")
+    (tmp_path / "kvm.json").write_text(
+        json.dumps({"boot_id": BOOT_ID.read_text().strip(), "usable": False, "reason": "slow", "seconds": 1.0})
+    )
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LabError, match=r"^hypervisor second: qemu-system-x86_64 does not run: .*: install QEMU there"):
+        alike.measure(plan, tmp_path)
+    program = tmp_path / alike.QEMU
+    program.write_text("#!/bin/sh\necho QEMU emulator version 8.1.2\n")
+    program.chmod(0o755)
+    assert alike.measure(plan, tmp_path) == {"qemu": "8.1", "domain_type": "qemu", "reason": "slow"}
+    plan["hypervisor"]["domain_type"] = "kvm"
+    with pytest.raises(
+        LabError, match=r"^hypervisor second: domain_type is 'kvm', and no guest boots on KVM there \(slow\)"
+    ):
+        alike.measure(plan, tmp_path)
 
 
 def test_the_table_shows_which_nodes_are_where(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_the_inventory_of_each_kind(tmp_path: Path) -> None:
     ssh = rundir.inventory(plan, tmp_path)["all"]["children"]
     assert ssh["hypervisors"]["hosts"]["hypervisor"] == {
         "ansible_host": "lab.example",
-        "ansible_ssh_extra_args": "-o StrictHostKeyChecking=yes",
+        "ansible_ssh_extra_args": rundir.SSH_ARGUMENTS,
     }
     assert ssh["observers"]["hosts"]["observer"]["ansible_connection"] == "local"
 

@@ -106,7 +106,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Health) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         monkeypatch.setattr(on_node, "SERVICE_PORT", server.server_port)
         yield made
         server.shutdown()
@@ -256,7 +256,7 @@ def test_a_port_that_uses_tls(tmp_path: Path) -> None:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Ready) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         assert on_node.answers(server.server_port, "/readyz", tls=True)
         assert not on_node.answers(server.server_port, "/other", tls=True)
         assert not on_node.answers(server.server_port, "/readyz")

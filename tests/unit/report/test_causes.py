@@ -237,7 +237,10 @@ def test_service_that_is_only_slow():
 
 def test_refused_token():
     facts = {"domains": RUNNING, "refusal": "http://192.0.2.20:8090/api: HTTP 401: token is expired"}
-    assert first(**facts) == "the assisted service at 192.0.2.20:8090 refuses this run's token: 401: token is expired"
+    assert (
+        first(**facts)
+        == "the assisted service at 192.0.2.20:8090 refuses this run's token (HTTP 401): token is expired"
+    )
 
 
 def test_registry_down_comes_first():
@@ -406,3 +409,30 @@ def test_the_lines_after_a_success_can_be_run_as_they_are_printed():
     assert "only in the lab's network" in lines[0]
     local = closing(Access(plan | {"hypervisor": {"kind": "local", "console_dir": "/x/console"}}, Path("/r")))
     assert any("resolvectl dns br 192.0.2.1" in line for line in local)
+
+
+IPI = {**PLAN, "installer": {"bootstrap": {"name": "bootstrap"}}}
+
+
+def of_ipi(**facts):
+    return [cause.text for cause in causes(Facts(plan=IPI, **facts))]
+
+
+def test_ipi_has_no_assisted_service():
+    """Machines that Ironic switches off during its work are no cause, as long as it has not failed."""
+    assert of_ipi(domains=RUNNING) == []
+    assert of_ipi(domains=RUNNING, nodes=[{"metadata": {"name": "master-0"}, "status": {}}])[0] == (
+        "master-1 has not joined the cluster"
+    )
+
+
+def test_ipi_ends_with_the_installers_reason():
+    """Ironic leaves the machine off, which is what follows from it."""
+    said = "openshift-install create cluster ended with exit code 5: Bootstrap failed to complete: master-1: inspect"
+    assert of_ipi(installer=said, domains=RUNNING | {"ostest_master_1": "shut off"}) == [
+        said,
+        "VM ostest_master_1 (master-1) is shut off",
+    ]
+    assert of_ipi(installer=said, consoles={"ostest_master_1": "Kernel panic - not syncing: x"})[0].startswith(
+        "ostest_master_1: the kernel panicked"
+    )

@@ -54,7 +54,6 @@ def test_reports_have_no_secret_and_belong_to_their_owner(
     plan: dict[str, Any], run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gather, "run", _no_program)
-    monkeypatch.setattr(gather, "domain_states", lambda plan: None)
     out = tmp_path / "report"
     out.mkdir(mode=0o755)
     (out / "old").mkdir(mode=0o755)

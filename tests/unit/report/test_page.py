@@ -387,7 +387,7 @@ def test_messages_of_a_real_service(tmp_path: Path) -> None:
 def server(tmp_path: Path) -> Iterator[Server]:
     runs.failed(tmp_path)
     with Server(tmp_path) as made:
-        thread = threading.Thread(target=made.serve_forever, daemon=True)
+        thread = threading.Thread(target=made.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         yield made
         made.shutdown()

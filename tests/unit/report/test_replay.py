@@ -152,7 +152,7 @@ class Playback:
         with server.ReplayServer(self.playing, host, port, b"<title>live</title>") as api:
             self.url = api.url
             server.assets(self.directory, self.found, host, api.url)
-            threading.Thread(target=api.serve_forever, daemon=True).start()
+            threading.Thread(target=api.serve_forever, args=(0.05,), daemon=True).start()
             yield self
             api.shutdown()
 

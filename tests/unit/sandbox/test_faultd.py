@@ -52,7 +52,7 @@ def service() -> Iterator[Any]:
 
     server: Any = HTTPServer(("127.0.0.1", 0), Handler)
     server.cluster = None
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()

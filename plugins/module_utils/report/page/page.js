@@ -194,12 +194,17 @@ function filter(move = true) {
     return (!host || from.host === host) && (!source || from.name === source) && (!unit || line.unit === unit) && (!levels || levels.includes(line.level)) && (!text || line.text.toLowerCase().includes(text))
       && (at !== null || source);
   });
-  if (view.at !== null) { const found = shown.findIndex(one => one[0] >= view.at); view.from = Math.max(0, (found < 0 ? shown.length : found) - 20); }
+  if (view.at !== null) view.from = Math.max(0, here() - 20);
   else if (move || view.from >= shown.length) view.from = 0;
   drawLines();
 }
+// The line of the chosen second, else the last one: many logs have whole seconds only.
+function here() {
+  const at = Math.floor(view.at / 1000) * 1000, found = shown.findIndex(one => one[0] >= at);
+  return found < 0 ? shown.findLastIndex(one => one[0] !== null) : found;
+}
 function drawLines() {
-  const part = shown.slice(view.from, view.from + ROWS), target = view.at === null ? -1 : part.findIndex(one => one[0] >= view.at);
+  const part = shown.slice(view.from, view.from + ROWS), target = view.at === null ? -1 : here() - view.from;
   const rows = part.map(([at, s, i], n) => {
     const source = run.sources[s], line = source.lines[i];
     return el("tr", { class: [line.level, n === target ? "here" : ""].join(" ").trim() }, el("td", { class: "number" }, clock(at)), el("td", {}, source.name), el("td", {}, line.unit), el("td", {}, line.text));

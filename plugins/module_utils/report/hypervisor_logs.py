@@ -1,0 +1,181 @@
+"""What a hypervisor has of a lab's machines and services: libvirt's objects, logs of QEMU and of services, consoles.
+
+`gather` keeps what is on its own hypervisor directly. Another one packs it into an archive (`pack`), with a document about what it
+could not read, and `unpack` keeps that where `gather` runs.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import tarfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from ..documents import load_json
+from ..errors import LabError
+from ..plan import hypervisors
+from ..plan.model import Plan
+from ..sandbox import namespaces
+from .host_logs import Keep, unpack_into
+from .probe import domain_states
+from .ssh import run
+
+FOLDERS = ("console", "libvirt", "services")
+"""Folders of the report with what a hypervisor has."""
+ARCHIVE = "logs.tar.xz"
+"""Name of the archive in the cluster's state directory."""
+_NOTE = "note.json"
+_NOTE_BYTES = 1 << 20
+_QEMU_LOGS = "/var/log/libvirt/qemu"
+_VIRSH = ("virsh", "-c", "qemu:///system")
+_ERRORS = (subprocess.SubprocessError, OSError, LabError)
+
+
+class Note(NamedTuple):
+    """What a hypervisor reports besides files.
+
+    domains: libvirt domain -> state, as of `probe.domain_states`; None: unknown; missing: source -> why it is missing.
+    """
+
+    domains: dict[str, str] | None
+    missing: dict[str, str]
+
+
+def libvirt(plan: Plan, keep: Keep, enter: Sequence[str] = ()) -> dict[str, str] | None:
+    """Keep the XML of the machines and networks on the hypervisor of `plan`, and its leases; return the states of the domains.
+
+    plan: the plan as that hypervisor sees it; enter: command prefix to run in its sandbox, if this process is not there. Raises as
+    `ssh.run`.
+    """
+    found = domain_states(plan, enter)
+    for name in found or ():
+        _text(keep, f"libvirt/{name}.xml", run(*enter, *_VIRSH, "dumpxml", name))
+    for network in plan["networks"]:
+        for command, suffix in (("net-dumpxml", "xml"), ("net-dhcp-leases", "leases")):
+            text = run(*enter, *_VIRSH, command, network["name"])
+            _text(keep, f"libvirt/{_prefix(plan)}{network['name']}.{suffix}", text)
+    return found
+
+
+def qemu(plan: Plan, keep: Keep) -> None:
+    """Keep QEMU's logs of the cluster's machines. Raises `OSError`."""
+    hypervisor = plan["hypervisor"]
+    # A sandbox shows its own directory at that path.
+    private = namespaces.private(Path(hypervisor["state_dir"]), "/var/log/libvirt") / "qemu"
+    folder = private if hypervisor["kind"] == "sandbox" else Path(_QEMU_LOGS)
+    for path in sorted(folder.glob(f"{plan['cluster']['name']}_*.log")):
+        _file(keep, f"libvirt/qemu/{path.name}", path)
+
+
+def services(plan: Plan, keep: Keep) -> None:
+    """Keep the logs of the lab's services. Raises `OSError`."""
+    for path in sorted(Path(plan["services"]["directory"]).glob("*/log")):
+        _file(keep, f"services/{_prefix(plan)}{path.parent.name}.log", path)
+
+
+def consoles(plan: Plan, keep: Keep) -> None:
+    """Keep the console logs of the machines. Raises `OSError`."""
+    for path in sorted(Path(plan["hypervisor"]["console_dir"]).glob("*.log")):
+        _file(keep, f"console/{path.name}", path)
+
+
+def pack(plan: Plan) -> Path | None:
+    """Pack what the hypervisor of `plan` has into `ARCHIVE` of its state directory, and return its path; None without that directory.
+
+    Runs as root on its host, outside of a sandbox, which need not be running. The archive (0600) belongs to the user who became
+    root by sudo. It is not redacted. Raises `OSError`.
+    """
+    directory = Path(plan["hypervisor"]["state_dir"])
+    if not directory.is_dir():
+        return None
+    note = Note(None, {})
+    part = directory / f".{ARCHIVE}.part"
+    with (
+        os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream,
+        tarfile.open(fileobj=stream, mode="w:xz", preset=1) as tar,
+    ):
+        keep = partial(_add, tar)
+        try:
+            note = note._replace(domains=libvirt(plan, keep, _enter(plan)))
+        except _ERRORS as error:
+            note.missing["libvirt"] = _why(error)
+        for name, source in {"logs of QEMU": qemu, "services": services, "consoles": consoles}.items():
+            try:
+                source(plan, keep)
+            except _ERRORS as error:
+                note.missing[name] = _why(error)
+        _text(keep, _NOTE, json.dumps(note._asdict()))
+    os.chown(part, int(os.environ.get("SUDO_UID", "0")), -1)
+    part.replace(directory / ARCHIVE)
+    return directory / ARCHIVE
+
+
+def fetched(run_dir: Path, name: str) -> Path:
+    """Return where the role `gather` puts the archive of the hypervisor `name`."""
+    return run_dir / "logs" / f"{name}.tar.xz"
+
+
+def unpack(archive: Path, keep: Keep) -> Note:
+    """Give each file of an archive of `pack` to `keep`, if its folder is one of `FOLDERS`; return the note.
+
+    Raises `OSError` for what is no such archive or is too large, and `ValueError` for a damaged note.
+    """
+    notes: list[bytes] = []
+
+    def sort(name: str, content: IO[bytes]) -> None:
+        if name == _NOTE:
+            notes.append(content.read(_NOTE_BYTES))
+        elif name.split("/")[0] in FOLDERS:
+            keep(name, content)
+
+    with archive.open("rb") as sent:
+        unpack_into(sent, sort)
+    note = load_json(notes[0] if notes else b"", name=_NOTE)
+    if not isinstance(note, dict) or note.keys() != {*Note._fields}:
+        raise ValueError(f"{_NOTE}: must have the fields {', '.join(Note._fields)}")
+    return Note(_texts(note["domains"]) if note["domains"] is not None else None, _texts(note["missing"]))
+
+
+def _texts(given: object) -> dict[str, str]:
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise ValueError(f"{_NOTE}: must have mappings of strings")
+    return given
+
+
+def _why(error: Exception) -> str:
+    said = error.stderr if isinstance(error, subprocess.CalledProcessError) else ""
+    return str(said).strip() or str(error)
+
+
+def _prefix(plan: Plan) -> str:
+    """Return what distinguishes names of a further hypervisor's networks and services from those of the first."""
+    name = hypervisors.name_of(plan["hypervisor"])
+    return "" if name == hypervisors.FIRST else f"{name}-"
+
+
+def _enter(plan: Plan) -> list[str]:
+    hypervisor = plan["hypervisor"]
+    if hypervisor["kind"] != "sandbox":
+        return []
+    return namespaces.enter(namespaces.require(plan["cluster"]["name"], Path(hypervisor["state_dir"])))
+
+
+def _text(keep: Keep, name: str, text: str) -> None:
+    keep(name, io.BytesIO(text.encode(errors="replace")))
+
+
+def _file(keep: Keep, name: str, path: Path) -> None:
+    with path.open("rb") as source:
+        keep(name, source)
+
+
+def _add(tar: tarfile.TarFile, name: str, content: IO[bytes]) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = content.seek(0, os.SEEK_END)  # of a console that grows, what it has now
+    content.seek(0)
+    tar.addfile(member, content)
