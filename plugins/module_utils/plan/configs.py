@@ -138,7 +138,7 @@ def _of(plan: Plan, role: str) -> list[Node]:
 
 
 def _hosts_in_install_config(plan: Plan) -> bool:
-    return plan["installer"].get("hosts_in") == "install-config" or bool(plan["installer"].get("bootstrap"))
+    return plan["installer"].get("hosts_in") == "install-config" or ipi.bootstrap(plan) is not None
 
 
 def _platform(plan: Plan) -> dict[str, Any]:
