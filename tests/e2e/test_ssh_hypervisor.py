@@ -68,7 +68,9 @@ def test_ha_with_machines_on_another_host(tmp_path: Path, guests: None) -> None:
             there = subprocess.run(
                 [*namespaces.enter(far), "virsh", "list", "--name"], capture_output=True, text=True, check=True
             )
-            assert sorted(there.stdout.split()) == [f"{CLUSTER}_{name}" for name in ("master_1", "worker_0", "worker_1")]
+            assert sorted(there.stdout.split()) == [
+                f"{CLUSTER}_{name}" for name in ("master_1", "worker_0", "worker_1")
+            ]
             assert json.loads(agentlab("status", "-o", "json"))["hosts"][1]["power"] == "on"
             assert "nothing changed" in agentlab("deploy")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,20 @@ def test_a_target_for_each_machine(plan: Any, service: lifecycle.Service, tmp_pa
     assert iscsi.targets(shown(service)) == {disk["iqn"]: ""}
     lifecycle.ensure({iscsi.NAME: service}, tmp_path)
     assert iscsi.targets(shown(service)) == {disk["iqn"]: disk["iqn"]}
+
+
+def test_ends_although_it_ignores_sigterm(
+    service: lifecycle.Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lifecycle.ensure({iscsi.NAME: service}, tmp_path)
+    running = processes.find(tmp_path, iscsi.NAME)
+    assert running
+    monkeypatch.setattr(processes, "TERM_SECONDS", 1.0)
+    started = time.monotonic()
+    assert processes.stop(tmp_path, iscsi.NAME)
+    assert time.monotonic() - started < 2.0
+    assert not processes.runs(running.pid, running.start) and processes.find(tmp_path, iscsi.NAME) is None
+    assert lifecycle.port_owner(service.port, "tcp") is None
 
 
 def test_without_the_file_of_a_disk(
