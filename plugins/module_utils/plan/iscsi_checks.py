@@ -29,8 +29,8 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield place, MODE, f"requires `hypervisor: {{kind: sandbox}}`, not {profile['hypervisor']['kind']}"
     if profile["snapshots"]:
         yield ("snapshots",), profile["snapshots"], "requires another boot mode than iscsi: LUNs are not saved"
-    for name, service in profile["services"].items():
-        if service["port"] == PORT:
+    for name in ("registry", "bmc", "http"):
+        if profile["services"][name]["port"] == PORT:
             yield ("services", name, "port"), PORT, "is that of the iSCSI targets: choose another one"
     for index, fault in enumerate(profile["faults"]):
         if fault["kind"] in _FAULTS:

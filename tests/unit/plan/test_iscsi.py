@@ -62,7 +62,7 @@ def test_a_machine_boots_from_the_network_of_its_lun() -> None:
     assert tree.find("devices/disk") is None and tree.find("os/boot") is None
     ordered = [
         nic.find("source").get("network") for nic in tree.findall("devices/interface") if nic.find("boot") is not None
-    ]  # type: ignore[union-attr]
+    ]
     assert ordered == ["iscsi"], ET.tostring(tree, encoding="unicode")
 
 
