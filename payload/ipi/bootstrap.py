@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from ...plugins.module_utils.coreos.iso import LiveIso
 from ...plugins.module_utils.libvirt import connection, domain
-from ...plugins.module_utils.plan import names
+from ...plugins.module_utils.plan import ipi, names
 from ...plugins.module_utils.plan.machines import Node
 from ...plugins.module_utils.state import owner
 from .lab import Lab
@@ -74,7 +74,7 @@ def _image(lab: Lab) -> Path:
 
 def _node(lab: Lab) -> Node:
     """The machine as a node of a plan, which the definition is made from."""
-    given: Mapping[str, Any] = lab.plan["installer"].get("bootstrap") or {}
+    given: Mapping[str, Any] = ipi.bootstrap(lab.plan) or {}
     cluster, network = lab.plan["cluster"]["name"], lab.plan["networks"][0]["name"]
     return cast(
         Node,

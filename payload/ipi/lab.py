@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json, read_file
-from ...plugins.module_utils.plan import rundir, secrets
+from ...plugins.module_utils.plan import ipi, rundir, secrets
 from ...plugins.module_utils.plan.machines import Node
 from ...plugins.module_utils.plan.model import Plan
 from ...plugins.module_utils.state import write_atomic
@@ -56,7 +56,7 @@ class Lab:
 def load(directory: Path) -> Lab:
     """Return the lab of a run directory. Raises `ValueError` and `OSError`, which name the file, for another one."""
     plan = rundir.load_plan(directory)
-    if not plan["installer"].get("bootstrap"):
+    if not ipi.bootstrap(plan):
         raise ValueError(
             f"{directory / rundir.PLAN}: installer.bootstrap is missing: the plan is not one of `flow: ipi`"
         )

@@ -84,6 +84,7 @@ def build(distro: Distro, parts: Path, root: Path, release: str, work: Path, out
     _script("systemd-version.py", work / "usr/libexec/systemd-version.py", values)
     for name in ("initrd-network", "initrd-network.lease"):
         _script(name, work / "usr/libexec" / name, values)
+    _program(distro, root, "usr/sbin/iscsistart", work)
     for names, script in ((CHROOTED, "chrooted"), (NO_OP, "no-op")):
         for name in names:
             (work / "bin" / name).unlink(missing_ok=True)
@@ -98,6 +99,16 @@ def build(distro: Distro, parts: Path, root: Path, release: str, work: Path, out
     with out.open("r+b") as stream:  # appended archives must start at a multiple of 4
         stream.seek(0, 2)
         stream.write(b"\0" * (-stream.tell() % 4))
+
+
+def _program(distro: Distro, root: Path, name: str, work: Path) -> None:
+    """Copy a program of `root` with its libraries and their loader: it runs before there is a root file system."""
+    loader = f"lib64/{distro.loader}"
+    listed = run("chroot", root, f"/{loader}", "--list", f"/{name}")
+    paths = [word for word in listed.split() if word.startswith("/")]
+    for path in {name, loader, *(path.lstrip("/") for path in paths)}:
+        (work / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / path, work / path)
 
 
 def _script(name: str, target: Path, values: dict[str, str]) -> None:

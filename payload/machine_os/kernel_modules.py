@@ -55,6 +55,7 @@ MODULES: tuple[str, ...] = (
     "drivers/char/ipmi",
     "drivers/char/tpm",
     "drivers/dca",
+    "drivers/firmware/iscsi_ibft",
     "drivers/firmware/qemu_fw_cfg",
     "drivers/hid/hid.",
     "drivers/hid/hid-generic",
@@ -150,6 +151,8 @@ INITRD_MODULES: tuple[str, ...] = (
     "crc32c_generic",
     "crc32c_intel",
     "efivarfs",
+    "iscsi_ibft",
+    "iscsi_tcp",
 )
 # Loaded before hardware detection.
 INITRD_PRELOAD: tuple[str, ...] = ("loop", "squashfs", "overlay", "isofs", "sr_mod", "sd_mod")

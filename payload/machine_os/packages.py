@@ -66,6 +66,7 @@ ROOTFS: tuple[str, ...] = (
     "xz-utils",
     "zstd",
     "tzdata",
+    "open-iscsi",  # a root disk that is an iSCSI LUN
     "haproxy",  # of a machine outside of the cluster that is its load balancer; no node starts it
 )
 
@@ -125,6 +126,7 @@ EXCLUDE: tuple[str, ...] = (
     "etc/sgml",
     "etc/xml",
     "etc/dhcp",
+    "etc/iscsi/initiatorname.iscsi",  # each host has that of its firmware's table
     "etc/kernel",
     "etc/passwd-",
     "etc/group-",
@@ -197,6 +199,7 @@ EXCLUDE: tuple[str, ...] = (
     "usr/lib/udev/rules.d/60-sensor*",
     "usr/lib/udev/rules.d/60-drm*",
     "usr/lib/udev/rules.d/70-[cjmt]*",
+    "usr/lib/udev/rules.d/70-*iscsi*",
     "usr/lib/udev/rules.d/7[13]-seat*",
     "usr/lib/udev/rules.d/75-probe*",
     "usr/lib/udev/rules.d/85-hwclock*",
@@ -229,6 +232,7 @@ EXCLUDE: tuple[str, ...] = (
             "initrd-*",
             "initrd.*",
             "integritysetup*",
+            "open-iscsi.service",  # logs out at the end, of the root disk, too
             "pam_namespace*",
             "podman-*",
             "printer*",

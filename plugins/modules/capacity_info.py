@@ -58,7 +58,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity, ipi, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.hypervisors import on_this_host
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
@@ -70,7 +70,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies impor
 
 
 def _machines(plan: Plan) -> list[Mapping[str, Any]]:
-    bootstrap = plan["installer"].get("bootstrap") if "installer" in plan else None  # that of nodes alone has none
+    bootstrap = ipi.bootstrap(plan)
     return [*on_this_host(plan), *machines(plan), *([bootstrap] if bootstrap else [])]
 
 

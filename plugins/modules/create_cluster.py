@@ -93,6 +93,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer import clus
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary import Given
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.install_config import FILENAME
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.ipi import bootstrap as bootstrap_of
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import address_of
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.releases import RELEASES
@@ -120,7 +121,7 @@ def main() -> None:
     def create() -> dict[str, Any]:
         given = module.params
         plan, directory, log_file = checked(given["plan"]), Path(given["dir"]), Path(given["log"])
-        bootstrap = plan["installer"].get("bootstrap")
+        bootstrap = bootstrap_of(plan)
         if not bootstrap:
             raise ValueError("agentlab_plan.installer.bootstrap is missing: this plan is not one of `flow: ipi`")
         if not module.check_mode:

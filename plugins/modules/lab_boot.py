@@ -35,7 +35,7 @@ options:
       - V(manual) publishes the image and boots nothing.
       - With O(nodes) it must be V(cdrom).
     type: str
-    choices: [redfish, minimal, cdrom, usb, pxe, config-image, interactive, manual]
+    choices: [redfish, minimal, cdrom, usb, pxe, iscsi, config-image, interactive, manual]
     default: redfish
   secrets:
     description: The content of C(secrets.json) in the run directory, with the passwords for the BMCs.

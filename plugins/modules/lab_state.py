@@ -117,7 +117,7 @@ def main() -> None:
         if not module.check_mode:
             if not listed:
                 # A new cluster: what the previous one with this name left would be mistaken for its own.
-                for name in ("logs", "report", *(ipi.LEFT if plan["installer"].get("bootstrap") else ())):
+                for name in ("logs", "report", *(ipi.LEFT if ipi.bootstrap(plan) else ())):
                     _remove(run_dir / name)
             state.record(run_dir, items, asdict(who.owner))
         certified = not plan["hypervisor"].get("further") and certificates.ensure(

@@ -1,7 +1,8 @@
-"""A domain as a machine that boots without a BMC: from a CD (boot mode `cdrom`), a USB stick (`usb`), or the network (`pxe`)."""
+"""A domain as a machine that boots without a BMC: from a CD (boot mode `cdrom`), a USB stick (`usb`), the network (`pxe`, `iscsi`)."""
 
 from __future__ import annotations
 
+import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,10 +50,25 @@ class Machine:
         return self._set([])
 
     def _set(self, images: Sequence[str]) -> bool:
-        return self._medium != "network" and domain.set_media(self._connection, self._name, images, self._medium)
+        return self._medium not in ("network", "lun") and domain.set_media(
+            self._connection, self._name, images, self._medium
+        )
 
     def boot_from_cd(self) -> None:
         """Do nothing: an empty disk falls through to the next boot device."""
+
+
+class LunMachine(Machine):
+    """A machine that boots from a LUN, whose file is `lun`: an image is inserted by writing it there, and cannot be ejected."""
+
+    def __init__(self, connection: libvirt.virConnect, name: str, lun: Path) -> None:
+        super().__init__(connection, name, "lun")
+        self._lun = lun
+
+    def insert(self, url: str) -> bool:
+        with open(url, "rb") as image, self._lun.open("r+b") as file:
+            shutil.copyfileobj(image, file, 1 << 20)
+        return True
 
 
 def blank(connection: libvirt.virConnect, pool: str, node: Node) -> None:

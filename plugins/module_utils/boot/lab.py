@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..errors import LabError
 from ..installer import foreign
 from ..libvirt.connection import connect
+from ..plan import iscsi
 from ..plan.faults import of_kind
 from ..plan.machines import Node, carried
 from ..plan.model import BootMode, Plan
@@ -118,10 +119,16 @@ class Lab:
             if not self.check:
                 foreign.image(self.image, other)
             files.append(other)
-        if not self.check and MODES[self.mode].published:
-            for path in files:
+        if not self.check:
+            published = MODES[self.mode].published
+            for path in files if published else MODES[self.mode].fetched(self.image):
                 media.publish(self.plan, path)
+            if MODES[self.mode].medium == "lun":
+                media.write(self.plan, self.plan["boot"]["script"], iscsi.script(self.plan))
         return images
+
+    def _lun(self, node: Node) -> Path:
+        return Path(self.plan["hypervisor"]["pool_dir"]) / node["disks"][0]["name"]
 
     @contextmanager
     def _machines(self, connection: libvirt.virConnect) -> Iterator[Callable[[Node], Machine]]:
@@ -129,7 +136,13 @@ class Lab:
         mode = MODES[self.mode]
         if not mode.bmc:
             more = [str(path) for path in mode.more(self.image)]
-            yield lambda node: domain.Machine(connection, node["domain"], mode.medium, more)
+            yield (
+                lambda node: (
+                    domain.LunMachine(connection, node["domain"], self._lun(node))
+                    if mode.medium == "lun"
+                    else domain.Machine(connection, node["domain"], mode.medium, more)
+                )
+            )
             return
         with self._bmcs() as reach:
             yield reach

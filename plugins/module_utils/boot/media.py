@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..plan.model import Plan
+from ..state import write_atomic
 
 
 def published_url(plan: Plan, path: Path) -> str:
@@ -26,3 +27,8 @@ def publish(plan: Plan, path: Path) -> str:
         link.unlink(missing_ok=True)
         link.symlink_to(target)
     return published_url(plan, path)
+
+
+def write(plan: Plan, name: str, text: str) -> None:
+    """Serve a text as the file `name` by the lab's file server."""
+    write_atomic(Path(plan["services"]["http"]["root"]) / name, text)

@@ -16,7 +16,7 @@ class Mode(NamedTuple):
     bmc: through each machine's BMC; otherwise the domain itself is switched. medium: what machines boot from while their disks
     are empty.
     published: whether machines fetch it from the lab's file server; otherwise it is a file of the hypervisor. beside: the folder,
-    seen from the image, whose files are published with it. second: name of a file next to the image, which machines get in a second
+    seen from the image, whose files are published in any case. second: name of a file next to the image, which machines get in a second
     drive. boots: whether the lab boots the machines, or a person does.
     """
 
@@ -34,11 +34,16 @@ class Mode(NamedTuple):
     def files(self, image: Path) -> list[Path]:
         """Return what belongs to `image`, itself included, in a stable order.
 
-        Of the modes `pxe` and `minimal` those are all files of a folder, too, which is read here.
+        Of the modes `pxe`, `minimal` and `iscsi` those are all files of a folder, too, which is read here.
         """
-        return sorted(
-            {image, *self.more(image), *(() if self.beside is None else (image.parent / self.beside).glob("*"))}
-        )
+        return sorted({image, *self.more(image), *self._beside(image)})
+
+    def fetched(self, image: Path) -> list[Path]:
+        """Return those of `files` that machines fetch from the lab's file server."""
+        return self.files(image) if self.published else self._beside(image)
+
+    def _beside(self, image: Path) -> list[Path]:
+        return [] if self.beside is None else sorted((image.parent / self.beside).glob("*"))
 
 
 MODES: dict[BootMode, Mode] = {
@@ -47,6 +52,7 @@ MODES: dict[BootMode, Mode] = {
     "cdrom": Mode(published=False),
     "usb": Mode(medium="usb", published=False),
     "pxe": Mode(medium="network", beside="."),
+    "iscsi": Mode(medium="lun", published=False, beside="boot-artifacts"),
     "config-image": Mode(published=False, second=CONFIG_IMAGE),
     "interactive": Mode(bmc=True),
     "manual": Mode(boots=False),

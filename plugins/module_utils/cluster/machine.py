@@ -17,6 +17,7 @@ COMMAND = (
     "echo name $(hostname); "
     "echo firmware $(test -d /sys/firmware/efi && echo uefi || echo bios); "
     f"echo secure $(od -An -tu1 -j4 -N1 {_SECURE_BOOT} 2>/dev/null); "
+    "echo iscsi $(cat /sys/class/iscsi_session/*/targetname 2>/dev/null); "
     "echo tpm $(cat /sys/class/tpm/tpm0/tpm_version_major 2>/dev/null); "
     "lsblk --json --bytes --output NAME,TYPE,TRAN,SERIAL,SIZE,MOUNTPOINTS"
 )
@@ -25,7 +26,8 @@ COMMAND = (
 class Seen(NamedTuple):
     """What a node has; a USB stick is not one of its disks. problem: why that is not known.
 
-    disk: serial number of the disk with the boot file system, or why there is none; sizes: of all disks, in bytes, sorted;
+    disk: serial number of the disk with the boot file system, or why there is none; lun: name of the iSCSI target whose LUN
+    it is, or nothing; sizes: of all disks, in bytes, sorted;
     firmware: `uefi` or `bios`; secure_boot, tpm: as messages.
     """
 
@@ -34,6 +36,7 @@ class Seen(NamedTuple):
     secure_boot: str = ""
     tpm: str = ""
     disk: str = ""
+    lun: str = ""
     sizes: tuple[int, ...] = ()
     problem: str = ""
 
@@ -73,6 +76,7 @@ def read(text: str, name: str) -> Seen:
         secure_boot={"1": "enabled", "0": "disabled"}.get(words["secure"].strip(), "not supported"),
         tpm={"2": "2.0", "1": "1.2"}.get(words["tpm"].strip(), "none"),
         disk=str((root or {}).get("serial") or "no disk with /boot"),
+        lun=words.get("iscsi", "").strip() if (root or {}).get("tran") == "iscsi" else "",
         sizes=tuple(sorted(int(one["size"]) for one in there)),
     )
 
@@ -100,6 +104,9 @@ def findings(node: Node, seen: Seen) -> Iterator[Finding]:
     yield Finding("TPM", "2.0" if node["tpm"] else "none", seen.tpm)
     planned = sorted(disk["size_gib"] * disks.GIB for disk in node["disks"])
     yield Finding("disks", _sizes(planned), _sizes(seen.sizes))
+    if iqn := node["disks"][0].get("iqn"):
+        yield Finding("root disk", f"LUN of {iqn}", f"LUN of {seen.lun}" if seen.lun else f"local disk {seen.disk}")
+        return
     wanted = disks.matching(node["disks"], node["root_device"], node.get("root_device_hints"))
     if wanted is not None:
         by_serial = {disk["serial"]: disk for disk in node["disks"]}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..addresses import socket_family
 from ..log import visible
-from ..plan import faults
+from ..plan import faults, ipi
 from ..plan.machines import Node, home, in_network
 from ..plan.model import Plan
 from ..plan.topologies import TOPOLOGIES
@@ -64,7 +64,7 @@ def validate(
         ("pods", lambda: _pods(kube)),
     ]
     if plan:
-        if not plan["installer"].get("bootstrap"):
+        if not ipi.bootstrap(plan):
             asked.insert(3, (CONTROLLER, lambda: _controller(kube)))
         asked.insert(0, ("platform", lambda: _platform(plan, kube)))
     for title, checked in asked:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..plan import inventory, overrides, profile
+from ..plan import inventory, iscsi, overrides, profile
 from ..plan.options import Profile
 from ..plan.presets import DEFAULTS, MACHINE
 from ..plan.topologies import TOPOLOGIES, preset
@@ -272,6 +272,11 @@ class _Exporter:
         for name in self.given["segments"]:
             self.lose(f"segments.{name}")
         for index, extra in enumerate(self.given["extra_networks"]):
+            if self.given["boot"]["mode"] == iscsi.MODE and extra["name"] == iscsi.NETWORK:
+                self.put("ISCSI_NETWORK_SUBNET", extra["ipv4"].rpartition(".")[0], f"extra_networks.{index}.ipv4")
+                if not extra["ipv4"].endswith(".0/24"):
+                    self.lose(f"extra_networks.{index}.ipv4", "dev-scripts has three octets, of a network with 24 bits")
+                continue
             variable = extra["name"].upper()
             taken = {name.upper() for name in names}
             if not re.fullmatch(NAME, variable) or variable in taken:
@@ -315,14 +320,14 @@ class _Exporter:
 
     def boot(self) -> None:
         mode, firmware = self.given["boot"]["mode"], self.everywhere("firmware")
-        if mode == "pxe":
-            self.put("AGENT_E2E_TEST_BOOT_MODE", "PXE", "boot.mode")
+        if mode in ("pxe", iscsi.MODE):
+            self.put("AGENT_E2E_TEST_BOOT_MODE", mode.upper(), "boot.mode")
             if firmware != "bios":
-                self.lose("firmware", "PXE in a scenario of dev-scripts has bios")
+                self.lose("firmware", f"{mode.upper()} in a scenario of dev-scripts has bios")
         elif firmware != MACHINE["firmware"]:
             self.put("LIBVIRT_FIRMWARE", firmware, "firmware")
         self.only_default("boot.eject")
-        if mode == "minimal":
+        if mode in ("minimal", iscsi.MODE):
             self.put("AGENT_MINIMAL_ISO", "true", "boot.mode")
         elif mode == "config-image":
             self.put("AGENT_USE_APPLIANCE_MODEL", "true", "boot.mode")

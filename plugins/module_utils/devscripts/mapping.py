@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from ..addresses import family
+from ..plan import iscsi
 from ..plan.fields import BondMode
 from ..releases.distributions import PUBLIC_REGISTRY, of_version
 from ..vocabulary import COMPONENTS
@@ -128,6 +129,10 @@ def network(b: Builder) -> None:
         extra.append(entry)
     if extra:
         b.put("extra_networks", extra, "EXTRA_NETWORK_NAMES")
+    octets = b.value("ISCSI_NETWORK_SUBNET")
+    if octets and b.value("AGENT_E2E_TEST_BOOT_MODE").upper() == "ISCSI":
+        own = {"name": iscsi.NETWORK, "ipv4": f"{octets}.0/24"}
+        b.put("extra_networks", [*extra, own], "ISCSI_NETWORK_SUBNET")
 
 
 def _bond(b: Builder) -> None:

@@ -153,30 +153,31 @@ def _names(b: Builder, role: str, name: str) -> None:
 def boot(b: Builder) -> None:
     """Map how the machines boot.
 
-    Modes of dev-scripts are ISO and PXE; other ones (iSCSI, disk images) are refused, as are BMC drivers other than
+    Modes of dev-scripts are ISO, PXE and ISCSI; other ones (disk images) are refused, as are BMC drivers other than
     Redfish.
     """
     mode = b.value("AGENT_E2E_TEST_BOOT_MODE").upper()
     firmware = b.value("LIBVIRT_FIRMWARE").lower()
-    if mode == "PXE":
-        b.put("boot.mode", "pxe", "AGENT_E2E_TEST_BOOT_MODE")
+    if mode in ("PXE", "ISCSI"):
+        b.put("boot.mode", mode.lower(), "AGENT_E2E_TEST_BOOT_MODE")
         if b.scenario and b.value("LIBVIRT_FIRMWARE"):
-            b.ignored["LIBVIRT_FIRMWARE"] = "the boot mode PXE sets it to bios"
+            b.ignored["LIBVIRT_FIRMWARE"] = f"the boot mode {mode} sets it to bios"
         if b.scenario:
             b.everywhere("firmware", "bios", "AGENT_E2E_TEST_BOOT_MODE")
     elif mode not in ("", "ISO"):
         reasons = {
-            "ISCSI": "no boot mode is iSCSI; there are ISO and PXE",
-            "DISKIMAGE": "the appliance's disk image cannot be built or booted; there are ISO and PXE",
-            "ISO_NO_REGISTRY": "the ISO without a registry (OVE) cannot be built; there are ISO and PXE",
+            "DISKIMAGE": "the appliance's disk image cannot be built or booted; there are ISO, PXE and ISCSI",
+            "ISO_NO_REGISTRY": "the ISO without a registry (OVE) cannot be built; there are ISO, PXE and ISCSI",
         }
-        b.refuse("AGENT_E2E_TEST_BOOT_MODE", reasons.get(mode, "must be ISO or PXE"))
+        b.refuse("AGENT_E2E_TEST_BOOT_MODE", reasons.get(mode, "must be ISO, PXE or ISCSI"))
     minimal, appliance = b.boolean("AGENT_MINIMAL_ISO"), b.boolean("AGENT_USE_APPLIANCE_MODEL")
     if appliance and mode in ("", "ISO"):
         b.put("boot.mode", "config-image", "AGENT_USE_APPLIANCE_MODEL")
     elif minimal and mode in ("", "ISO"):
         b.put("boot.mode", "minimal", "AGENT_MINIMAL_ISO")
-    if firmware and not (mode == "PXE" and b.scenario):
+    elif minimal and mode == "ISCSI":
+        b.mapped["AGENT_MINIMAL_ISO"] = "boot.mode: iscsi, whose image always is minimal"
+    if firmware and not (mode in ("PXE", "ISCSI") and b.scenario):
         b.everywhere("firmware", firmware, "LIBVIRT_FIRMWARE")
     driver = b.value("BMC_DRIVER").lower()
     if driver == "redfish-virtualmedia":

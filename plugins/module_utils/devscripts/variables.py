@@ -60,7 +60,7 @@ MAPPED: dict[str, Mapped] = {
     "ADDITIONAL_TRUST_BUNDLE": Mapped("installer.install_config.additionalTrustBundle, the content of the file"),
     "AGENT_BM_HOSTS_IN_INSTALL_CONFIG": Mapped("installer.hosts_in: install-config", "boolean", "false"),
     "AGENT_BOOT_SERVER_PORT": Mapped("services.http.port", "integer", "8089"),
-    "AGENT_E2E_TEST_BOOT_MODE": Mapped("boot.mode; with PXE also firmware bios", default="ISO"),
+    "AGENT_E2E_TEST_BOOT_MODE": Mapped("boot.mode; with PXE and ISCSI also firmware bios", default="ISO"),
     "AGENT_E2E_TEST_SCENARIO": Mapped("topology, stack, addressing"),
     "AGENT_ISOLATED_NETWORK": Mapped("hypervisor.egress, the opposite", "boolean", "false"),
     "AGENT_MINIMAL_ISO": Mapped("boot.mode: minimal", "boolean", "false"),
@@ -108,6 +108,7 @@ MAPPED: dict[str, Mapped] = {
     "IRONIC_INSPECTOR_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
     "IRONIC_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
     "IRONIC_STATIC_IP_MANAGER_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
+    "ISCSI_NETWORK_SUBNET": Mapped("extra_networks[].ipv4, of the network `iscsi`", default="192.168.145"),
     "KNI_INSTALL_FROM_GIT": Mapped("release.installer.git, the repository of OPENSHIFT_INSTALL_PATH", "non-empty"),
     "LIBVIRT_FIRMWARE": Mapped(f"firmware of {EACH_ROLE}", default="uefi"),
     "LOCAL_REGISTRY_PORT": Mapped("services.registry.port", "integer", "5000"),
@@ -151,7 +152,6 @@ _APPLIANCE = "the appliance is not built; `boot: {mode: config-image}` has an IS
 _BAREMETAL = "existing machines have what NODES_FILE has of them, and the addresses of the plan or of `nodes`"
 _BGP = "there is no top-of-rack BGP speaker"
 _EXTRA = "machines that are added later are not planned; `worker.count` is all that there are"
-_ISCSI = "no boot mode is iSCSI"
 _LANDING = "all machines are nodes of the cluster"
 _OVE = "the ISO without a registry (OVE) cannot be built"
 _ARM = "all machines are x86_64"
@@ -223,6 +223,7 @@ IGNORED: dict[str, str] = {
     "AGENT_RENDEZVOUS_NODE_HOSTNAME": "the rendezvous host is master-0; only the boot mode ISO_NO_REGISTRY reads it",
     "CI_TOKEN": "a secret that makes a pull secret, which installer.pull_secret_file names",
     "DNS_VIP": "the gateway serves DNS",
+    "ISCSI_DEVICE_NAME": "with boot.mode iscsi the LUN is the only disk",
     "INSTALLER_PROXY_PORT": "the lab's proxy listens on port 3128",
     "LIBVIRT_VOLUME_POOL": "each cluster has a pool of its own",
     "MIRROR_COMMAND": "agentlab fills the registry itself",
@@ -251,7 +252,7 @@ IGNORED: dict[str, str] = {
         ("AGENT_CLEANUP_ISO_BUILDER_CACHE_LOCAL_DEV", "AGENT_OVE_ISO_SIZE", "ARM_WORKER_DISK", "ARM_WORKER_MEMORY",
          "ARM_WORKER_VCPU", "BGP_CLUSTER_ASN", "BGP_TOR_ASN", "BGP_TOR_IMAGE", "EXTRA_WORKER_DISK",
          "EXTRA_WORKER_HOSTNAME_FORMAT", "EXTRA_WORKER_MEMORY", "EXTRA_WORKER_VCPU",
-         "ISCSI_DEVICE_NAME", "ISCSI_NETWORK_SUBNET", "LANDINGZONE_DISK", "LANDINGZONE_HOSTNAME_FORMAT",
+         "LANDINGZONE_DISK", "LANDINGZONE_HOSTNAME_FORMAT",
          "LANDINGZONE_MEMORY", "LANDINGZONE_VCPU", "LLDP_TOR_SYSTEM_NAME", "OPENSHIFT_INSTALLER_MACHINE_OS"),
         _OFF,
     ),

@@ -2,6 +2,7 @@
 
 Boot order is disk, then medium: an empty disk falls through to the agent ISO, a written one boots. With one disk it is in `<os>`.
 With several, any of which may be installed to, and with a USB stick, it is on the devices: `<os>` only boots the first disk.
+A LUN is no device of the domain: the NIC in its network boots, always.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import LabError
+from ..plan.iscsi import NETWORK
 from ..plan.machines import Disk, Nic, Node
 from ..plan.outside import Machine
 from ..state.owner import Owner
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 METADATA = "{https://agentlab.test/xmlns/1.0}node"
 # What RHEL 9 needs (x86-64-v2). `-cpu max` costs TCG half of its speed.
 TCG_CPU = "Nehalem"
-Medium = Literal["cdrom", "usb", "network"]
+Medium = Literal["cdrom", "usb", "network", "lun"]
 _COMPARED = {("scsi", "virtio-scsi"), ("usb", "none"), ("usb", "qemu-xhci")}
 UNDEFINE = 4 | 2 | 1 | 16  # NVRAM | SNAPSHOTS_METADATA | MANAGED_SAVE | CHECKPOINTS_METADATA
 
@@ -46,9 +48,10 @@ def render(
     empty disk falls through to; medium_first: whether that comes before the disk; clock_offset: seconds that the machine's
     clock is ahead of the host's.
     """
-    scsi = any(disk["bus"] == "scsi" for disk in node["disks"])
+    disks = [disk for disk in node["disks"] if disk["bus"] != "iscsi"]
+    scsi = any(disk["bus"] == "scsi" for disk in disks)
     boot = ["hd", medium]
-    ordered = medium == "usb" or len(node["disks"]) > 1
+    ordered = medium in ("usb", "lun") or len(disks) > 1
     first = 1 + medium_first
     maker = node.get("manufacturer")
     role = str(node.get("role", "outside"))
@@ -99,14 +102,12 @@ def render(
         element(
             "devices",
             None,
-            *(_disk(disk, pool, order if ordered else None) for order, disk in enumerate(node["disks"], first)),
+            *(_disk(disk, pool, order if ordered else None) for order, disk in enumerate(disks, first)),
             element("controller", {"type": "scsi", "index": 0, "model": "virtio-scsi"}) if scsi else None,
             element("controller", {"type": "usb", "model": "qemu-xhci" if medium == "usb" else "none"}),
             *(
-                _interface(
-                    nic, _free(first, len(node["disks"])) if ordered and medium == "network" and not number else None
-                )
-                for number, nic in enumerate(node["nics"])
+                _interface(nic, _free(first, len(disks)) if ordered and _boots(nic, node, medium) else None)
+                for nic in node["nics"]
             ),
             element("serial", {"type": "pty"}, element("log", {"file": console, "append": "on"})),
             element("memballoon", {"model": "none"}),
@@ -293,6 +294,11 @@ def _rotation(disk: Disk) -> dict[str, int]:
 def _free(first: int, disks: int) -> int:
     """Boot order of the medium: before the disks, or behind them."""
     return 1 if first > 1 else disks + 1
+
+
+def _boots(nic: Nic, node: Node | Machine, medium: Medium) -> bool:
+    """Return whether the machine boots from this NIC, if from one."""
+    return nic["network"] == NETWORK if medium == "lun" else medium == "network" and nic is node["nics"][0]
 
 
 def _interface(nic: Nic, order: int | None) -> ET.Element:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -77,7 +78,7 @@ class Backing(NamedTuple):
 
 
 def create(pool: libvirt.virStoragePool, disk: Disk, backing: Backing | None = None) -> None:
-    """Create a qcow2 disk: empty, or over `backing`, which must stay as it is.
+    """Create a qcow2 disk: empty, or over `backing`, which must stay as it is. One that is a LUN is a raw file.
 
     Its size is the most that it may grow to: nothing is allocated. `pool` is libvirt's object, and runs.
     """
@@ -86,7 +87,8 @@ def create(pool: libvirt.virStoragePool, disk: Disk, backing: Backing | None = N
         None,
         element("name", text=disk["name"]),
         element("capacity", {"unit": "GiB"}, text=disk["size_gib"]),
-        element("target", None, element("format", {"type": "qcow2"})),
+        element("allocation", text=0),
+        element("target", None, element("format", {"type": "raw" if disk["bus"] == "iscsi" else "qcow2"})),
         element("backingStore", None, element("path", text=backing.path), element("format", {"type": backing.format}))
         if backing
         else None,
@@ -97,9 +99,14 @@ def create(pool: libvirt.virStoragePool, disk: Disk, backing: Backing | None = N
 def blank(pool: libvirt.virStoragePool, disk: Disk) -> None:
     """Make a disk empty again.
 
-    It is deleted and created again, with its own size. The machine must be off.
+    It is deleted and created again, with its own size. The machine must be off. A LUN stays the file that its target has
+    open.
     """
     volume = lookup(pool, "storageVolLookupByName", disk["name"])
+    if volume is not None and disk["bus"] == "iscsi":
+        for size in (0, disk["size_gib"] * GIB):
+            os.truncate(volume.path(), size)
+        return
     if volume is not None:
         volume.delete()
     create(pool, disk)

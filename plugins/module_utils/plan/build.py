@@ -9,12 +9,12 @@ from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
-from . import dialog, faults, hypervisors, ipi, names, outside_build, tests
+from . import dialog, faults, hypervisors, ipi, iscsi, names, outside_build, tests
 from .balancers import balancer, balances
 from .disks import disks
 from .fields import Platform, Role
 from .host_network import network_config
-from .links import boot_mode, of_node
+from .links import boot_mode, first_bus, of_node
 from .machine_options import NicOptions
 from .machines import Address, Network, Node
 from .model import (
@@ -109,7 +109,7 @@ def build(profile: Profile, cluster: str) -> Plan:
         "snapshots": list(profile["snapshots"]),
         "tests": [tests.complete(test) for test in profile["tests"]],
     }
-    for add in (outside_build.add, hypervisors.add, ipi.add):
+    for add in (outside_build.add, hypervisors.add, ipi.add, iscsi.add):
         add(plan, profile)
     if platform == "external":
         plan["cluster"]["external"] = _external(profile)
@@ -375,7 +375,7 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             "memory_mib": size["memory_mib"],
             "firmware": size["firmware"],
             "tpm": size["tpm"],
-            "disks": disks(domain, [{"size_gib": size["disk_gib"]}, *size["extra_disks"]], size["disk_bus"]),
+            "disks": disks(domain, [{"size_gib": size["disk_gib"]}, *size["extra_disks"]], first_bus(profile, size)),
             "nics": nics,
             "console": names.console(state_dir, domain),
             "network_config": override.get("network_config") or network_config(profile, own, nics, links, dhcp=dhcp),

@@ -96,10 +96,10 @@ def agent_config(plan: Plan) -> dict[str, Any]:
         "rendezvousIP": plan["rendezvous"]["ip"],
         "additionalNTPSources": plan["installer"]["ntp_sources"],
     }
-    if plan["boot"]["mode"] in ("minimal", "pxe"):
+    if plan["boot"]["mode"] in ("minimal", "pxe", "iscsi"):
         config["bootArtifactsBaseURL"] = plan["services"]["http"]["url"]
     # With platform external the image is minimal anyway.
-    if plan["boot"]["mode"] == "minimal" and plan["cluster"]["platform"] != "external":
+    if plan["boot"]["mode"] in ("minimal", "iscsi") and plan["cluster"]["platform"] != "external":
         config["minimalISO"] = True
     if not _hosts_in_install_config(plan):
         config["hosts"] = [_host(plan, node) for node in phases.installed(plan)]
@@ -138,7 +138,7 @@ def _of(plan: Plan, role: str) -> list[Node]:
 
 
 def _hosts_in_install_config(plan: Plan) -> bool:
-    return plan["installer"].get("hosts_in") == "install-config" or bool(plan["installer"].get("bootstrap"))
+    return plan["installer"].get("hosts_in") == "install-config" or ipi.bootstrap(plan) is not None
 
 
 def _platform(plan: Plan) -> dict[str, Any]:

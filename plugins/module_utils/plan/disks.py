@@ -6,16 +6,16 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .machine_options import Bus, DiskOptions
+from .machine_options import Bus, DiskBus, DiskOptions
 from .machines import Disk, Hints
 
 GIB = 1024**3
 MOST = 26
 """Disks of a bus: those after the 26th would have two letters."""
-_TARGETS = {"scsi": "sd", "sata": "sd", "virtio": "vd"}
-# What QEMU's disks report, by bus; a virtio disk has neither.
-_VENDORS = {"scsi": "QEMU", "sata": "ATA"}
-_MODELS = {"scsi": "QEMU_HARDDISK", "sata": "QEMU_HARDDISK"}
+_TARGETS = {"scsi": "sd", "sata": "sd", "virtio": "vd", "iscsi": "sd"}
+# What QEMU's disks and tgtd's LUNs report, by bus; a virtio disk has neither.
+_VENDORS = {"scsi": "QEMU", "sata": "ATA", "iscsi": "IET"}
+_MODELS = {"scsi": "QEMU_HARDDISK", "sata": "QEMU_HARDDISK", "iscsi": "VIRTUAL-DISK"}
 HINTS = {
     "hctl": "hctl",
     "model": "model",
@@ -35,7 +35,7 @@ REPORTED: Mapping[str, tuple[Bus, ...]] = {
 """What a disk can report, and the buses on which libvirt lets it."""
 
 
-def disks(domain: str, given: Sequence[DiskOptions], default_bus: Bus = "virtio") -> list[Disk]:
+def disks(domain: str, given: Sequence[DiskOptions], default_bus: DiskBus = "virtio") -> list[Disk]:
     """Return the disks of a machine; each given one has a size, and may have a bus of its own.
 
     `domain` is the machine's libvirt domain, after which the volumes are named. The serial number is a hash of the

@@ -43,7 +43,7 @@ class Tagged:
     record: Callable[[str], tuple[Mapping[str, Any], Collection[str]]]
 
 
-BootMode = Literal["redfish", "cdrom", "usb", "pxe", "minimal", "config-image", "interactive", "manual"]
+BootMode = Literal["redfish", "cdrom", "usb", "pxe", "iscsi", "minimal", "config-image", "interactive", "manual"]
 BondMode = Literal["active-backup", "balance-xor", "802.3ad"]
 Eject = Literal["never", "on_rebooting", "after"]
 Family = Literal["ipv4", "ipv6"]
@@ -65,6 +65,7 @@ Ref = Annotated[str, "ref"]
 Hctl = Annotated[str, "hctl"]
 Host = Annotated[str, "host"]
 Ip = Annotated[str, "ip"]
+Iqn = Annotated[str, "iqn"]
 Label = Annotated[str, "label"]
 Link = Annotated[str, "bridge"]
 Login = Annotated[str, "login"]

@@ -158,6 +158,10 @@ FORMATS: dict[str, Format] = {
     "serial": Format("1 to 20 letters, digits, `_`, `.` and `-`, such as S-0001", r"[A-Za-z0-9_.-]{1,20}"),
     "wwn": Format("0x and 16 hexadecimal digits in lower case, such as 0x5000c50015ea71ac", r"0x[0-9a-f]{16}"),
     "hctl": Format("host, channel, target and LUN, such as 0:0:0:1", r"[0-9]{1,5}(:[0-9]{1,5}){3}"),
+    "iqn": Format(
+        "an iSCSI qualified name, such as iqn.2024-01.org.example:master-0",
+        r"iqn\.[0-9]{4}-[0-9]{2}\.[a-z0-9.-]+(:[a-z0-9.-]+)?",
+    ),
     "name_format": Format("a host name with `%d` for the number, once, such as control-%d", test=_is_name_format),
     "bmc": Format(
         "the URL of a BMC, such as redfish-virtualmedia+https://192.0.2.1/redfish/v1/Systems/1",

@@ -14,7 +14,7 @@ from typing import TypeVar
 from ..keys import ensure_ssh_key
 from ..releases.distributions import DISTRIBUTIONS
 from ..vocabulary import SETTINGS_MANIFEST
-from . import certificates, files, manifests, secrets
+from . import certificates, files, ipi, manifests, secrets
 from .configs import agent_config, install_config, settings_manifest
 from .model import Plan
 from .rundir import Change, RunError, dump
@@ -48,7 +48,7 @@ def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
             trust_bundle=trust_bundle,
             more_sources=_named(mirrors, "installer.mirrors_file", files.mirror_sources) if mirrors else (),
         ),
-        **({} if installer.get("bootstrap") else {_AGENT_CONFIG: agent_config(plan)}),
+        **({} if ipi.bootstrap(plan) else {_AGENT_CONFIG: agent_config(plan)}),
         **{f"{manifests.FOLDER}/{name}": manifest for name, manifest in _manifests(plan).items()},
     }
     consumed = any((run_dir / name).exists() for name in _CONSUMERS)

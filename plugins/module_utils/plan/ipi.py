@@ -6,6 +6,7 @@ import ipaddress
 from typing import Any
 
 from . import names
+from .installer_inputs import Bootstrap
 from .machines import Reservation
 from .model import Plan
 from .options import Profile
@@ -25,6 +26,11 @@ _LAB, _REAL = Size(2, 3072, 0), Size(4, 6144, 20)
 def size(payload: str) -> Size:
     """Return the size of the bootstrap machine; that of a real payload is fixed in openshift-install (pkg/infrastructure/baremetal)."""
     return _LAB if payload == "lab" else _REAL
+
+
+def bootstrap(plan: Plan) -> Bootstrap | None:
+    """Return the bootstrap machine of a cluster of flow `ipi`; None for another flow, and for nodes alone, which have no installer."""
+    return plan["installer"].get("bootstrap") if "installer" in plan else None
 
 
 def add(plan: Plan, profile: Profile) -> None:
@@ -58,21 +64,21 @@ def platform(plan: Plan) -> dict[str, Any]:
 
     The bootstrap machine gets its address by DHCP, or where the machine network has none, `bootstrapExternalStaticIP`.
     """
-    bootstrap = plan["installer"].get("bootstrap")
-    if not bootstrap:
+    machine_of_installer = bootstrap(plan)
+    if not machine_of_installer:
         return {}
     machine = plan["networks"][0]
     section: dict[str, Any] = {
         "libvirtURI": LIBVIRT,
         "externalBridge": machine["bridge"],
-        "externalMACAddress": bootstrap["mac"],
-        "bootstrapProvisioningIP": bootstrap["provisioning_ip"],
-        "clusterProvisioningIP": bootstrap["cluster_provisioning_ip"],
+        "externalMACAddress": machine_of_installer["mac"],
+        "bootstrapProvisioningIP": machine_of_installer["provisioning_ip"],
+        "clusterProvisioningIP": machine_of_installer["cluster_provisioning_ip"],
     }
     subnet = machine["subnets"][0]
     if not subnet["dhcp"]:
         section |= {
-            "bootstrapExternalStaticIP": bootstrap["addresses"][0],
+            "bootstrapExternalStaticIP": machine_of_installer["addresses"][0],
             "bootstrapExternalStaticGateway": subnet["gateway"],
             "bootstrapExternalStaticDNS": subnet["gateway"],
         }

@@ -15,7 +15,7 @@ from .options import Profile
 from .presets import FAMILIES
 from .problems import Finding, Path
 
-_BOOT_BY_NETWORK = ("minimal", "pxe")
+_BOOT_BY_NETWORK = ("minimal", "pxe", "iscsi")
 
 
 def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .fields import BootMode
+from .machine_options import DiskBus
 from .machines import Address, Bond, Link, Network, Nic
 from .options import Profile
 
@@ -33,6 +34,11 @@ def boot_mode(profile: Profile) -> BootMode:
     """Return how the machines boot: the installer's image for platform external is a minimal one, which virtual media need the rest of."""
     mode = profile["boot"]["mode"]
     return "minimal" if mode == "redfish" and profile["platform"] == "external" else mode
+
+
+def first_bus(profile: Profile, machine: Mapping[str, Any]) -> DiskBus:
+    """Return the bus of a machine's first disk: that of its values in the profile, or `iscsi` where that is a LUN."""
+    return "iscsi" if boot_mode(profile) == "iscsi" else machine["disk_bus"]
 
 
 def carried(profile: Profile) -> list[Carried]:

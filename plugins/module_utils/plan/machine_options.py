@@ -10,6 +10,7 @@ from .fields import Model as DiskModel
 from .screens import ScreenStep
 
 Bus = Literal["scsi", "sata", "virtio"]
+DiskBus = Literal["scsi", "sata", "virtio", "iscsi"]
 Cpus = Annotated[int, Range(1, 256)]
 Gib = Annotated[int, Range(1, 65536)]
 
@@ -69,7 +70,7 @@ class MachineOptions(TypedDict, total=False):
     disk_gib: Gib
     """Size of the first disk in GiB. The default is that of the topology."""
     disk_bus: Bus
-    """Bus of the first disk."""
+    """Bus of the first disk, unless that is a LUN (`boot.mode: iscsi`)."""
     extra_disks: list[DiskOptions]
     """Disks in addition to the first."""
     firmware: Literal["uefi", "bios"]

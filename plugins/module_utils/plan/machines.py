@@ -15,6 +15,7 @@ from .fields import (
     File,
     Hctl,
     Ip,
+    Iqn,
     Label,
     Login,
     Mac,
@@ -30,7 +31,7 @@ from .fields import (
     Wwn,
 )
 from .fields import Link as LinkName
-from .machine_options import Bus
+from .machine_options import DiskBus
 from .screens import ScreenStep
 
 
@@ -148,8 +149,8 @@ class _Disk(TypedDict):
     """Name of its volume."""
     size_gib: Size
     """Size in GiB."""
-    bus: Bus
-    """Its bus."""
+    bus: DiskBus
+    """Its bus, or `iscsi` for a LUN."""
     target: Name
     """Name of the device in the machine."""
     serial: Name
@@ -167,6 +168,8 @@ class Disk(_Disk, total=False):
     """Its world wide name."""
     rotational: bool | None
     """Whether it rotates."""
+    iqn: Iqn | None
+    """Name of the iSCSI target whose LUN it is, and of the only initiator that may use it; null, or not given: it is no LUN."""
 
 
 class Hints(TypedDict, total=False):

@@ -204,6 +204,17 @@ class ProxyService(TypedDict):
     """Its URL."""
 
 
+class IscsiService(TypedDict):
+    """The iSCSI targets (tgtd), one with one LUN for each machine."""
+
+    address: Ip
+    """Its address, in the network `iscsi`."""
+    port: Port
+    """Its port."""
+    lun: Literal[1]
+    """Number of the LUN in each target; tgtd has its controller at 0."""
+
+
 class _Services(TypedDict):
     """Of the services, what each plan has."""
 
@@ -224,6 +235,8 @@ class Services(_Services, total=False):
 
     proxy: ProxyService | None
     """The only way out of the lab's networks; null, or not given: there is no proxy."""
+    iscsi: IscsiService | None
+    """The iSCSI targets; null, or not given: no machine has a LUN."""
     balancer: Balancer | None
     """What api, api-int and *.apps resolve to; null, or not given: the cluster, or a load balancer of your own, has the addresses."""
 

@@ -16,7 +16,7 @@ from ..documents import PROFILE, DocumentError, Positions, read_file, read_yaml
 from ..releases import LATEST, RELEASES
 from ..releases.distributions import DISTRIBUTIONS
 from ..vocabulary import LAB_VERSION
-from . import inventory, outside, overrides, presets
+from . import inventory, iscsi, outside, overrides, presets
 from .faults import FAILS
 from .options import Profile
 from .problems import Mismatch, Path, Problem, ProfileError
@@ -222,6 +222,7 @@ def complete(raw: Mapping[str, Any]) -> Profile:
         profile = merge(profile, {"settings": lab_settings(_replaced(raw)), "release": {"version": LAB_VERSION}})
     profile = merge(profile, raw)
     outside.laid(profile)
+    iscsi.laid(profile)
     if profile["machines_from"]:
         profile["nodes"] = merge(inventory.nodes(cast(Profile, profile)), profile["nodes"])
     profile["settings"] = {name: str(value) for name, value in profile["settings"].items()}

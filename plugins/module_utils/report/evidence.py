@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..plan import ipi
 from ..plan.access import Access
 from ..plan.machines import virtual
 from ..plan.model import Plan
@@ -74,7 +75,7 @@ class Facts:
     @property
     def ipi(self) -> bool:
         """Whether the cluster is one of `flow: ipi`, which has no assisted service."""
-        return bool(self.plan.get("installer", {}).get("bootstrap"))
+        return ipi.bootstrap(self.plan) is not None
 
     @property
     def access(self) -> Access:

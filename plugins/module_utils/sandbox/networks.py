@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..boot.modes import MODES
+from ..boot.modes import MODES, Mode
 from ..libvirt import network
+from ..plan.iscsi import NETWORK
+from ..plan.machines import Network
 from ..plan.model import Plan
 from ..state.owner import Owner
 from . import host, uplink
@@ -30,17 +32,23 @@ def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: b
     if private and hypervisor.get("further") and not check:
         host.LEASES.mkdir(parents=True, exist_ok=True)
     forwarders = uplink.forwarders(Path(hypervisor["state_dir"])) if private else []
-    boot_file = plan["boot"]["script_url"] if MODES[plan["boot"]["mode"]].medium == "network" else None
+    mode = MODES[plan["boot"]["mode"]]
+    boot_file = plan["boot"]["script_url"] if mode.medium in ("network", "lun") else None
     wanted = [
         network.render(
             entry,
             owner,
             private=private,
             forwarders=forwarders,
-            boot_file=boot_file if entry["purpose"] in ("machine", "segment") else None,
+            boot_file=boot_file if _boots(entry, mode) else None,
             log=log,
             bare=bool(hypervisor.get("further")),
         )
         for entry in plan["networks"]
     ]
     return network.apply(connection, wanted, check=check)
+
+
+def _boots(network: Network, mode: Mode) -> bool:
+    """Return whether machines that boot over a network do so over this one."""
+    return network["name"] == NETWORK if mode.medium == "lun" else network["purpose"] in ("machine", "segment")

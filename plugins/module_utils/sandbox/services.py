@@ -28,7 +28,7 @@ from ..plan import hypervisors
 from ..plan.balancers import of_sandbox
 from ..plan.machines import carried
 from ..plan.model import BmcService, Plan, Registry
-from . import balancer, httpd, processes, uplink
+from . import balancer, httpd, iscsi, processes, uplink
 from .lifecycle import Service, ask_time, get
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ BALANCER = "balancer"
 _PROXY_USERS = ("proxy", "squid")  # of Debian, of Fedora: squid never writes as root
 # A line of the proxy's log, in logfmt as the registry's.
 _PROXY_LINE = 'time="%{%Y-%m-%dT%H:%M:%S}tg.%03tuZ" client=%>a method=%rm url=%ru status=%>Hs bytes=%<st ms=%tr'
-PROTOCOLS = {"scsi": "SAS", "sata": "SATA", "virtio": "PCIe"}
+PROTOCOLS = {"scsi": "SAS", "sata": "SATA", "virtio": "PCIe", "iscsi": "iSCSI"}
 """What a BMC reports of a disk, by its bus in the plan."""
 BCRYPT_ROUNDS = 5
 NTP_STRATUM = 8
@@ -54,6 +54,7 @@ def names_of(plan: Plan) -> tuple[str, ...]:
     if plan["hypervisor"].get("further"):
         return (hypervisors.SERVICE,)
     more = (PROXY,) if plan["services"].get("proxy") else ()
+    more = (*more, iscsi.NAME) if plan["services"].get("iscsi") else more
     return (*NAMES, *more, BALANCER) if of_sandbox(plan) else (*NAMES, *more)
 
 
@@ -73,6 +74,9 @@ def render(
         "http": lambda folder: _http(plan, folder, addresses, private),
         "ntp": lambda folder: _ntp(plan, folder, addresses, private),
         PROXY: lambda folder: _proxy(plan, folder),
+        iscsi.NAME: lambda folder: iscsi.render(
+            plan, folder, find_program("tgtd", "tgt"), find_program("tgtadm", "tgt")
+        ),
         BALANCER: lambda folder: balancer.render(plan, folder, find_program("haproxy", "haproxy")),
     }
     chosen = names_of(plan) if wanted is None else wanted
@@ -96,9 +100,12 @@ def errors(plan: Plan) -> dict[str, str]:
         ports[PROXY] = proxy["port"]
     if balanced := wanted.get("balancer"):
         ports[BALANCER] = balanced["frontends"][0]["port"]
+    addresses = {BALANCER: balanced["addresses"][0]} if balanced else {}
+    if targets := wanted.get("iscsi"):
+        ports[iscsi.NAME], addresses[iscsi.NAME] = targets["port"], targets["address"]
     found: dict[str, str] = {}
     for name in ports:
-        address = balanced["addresses"][0] if balanced and name == BALANCER else wanted["address"]
+        address = addresses.get(name, wanted["address"])
         used = {"registry": plan["release"]["payload"] == "lab", "ntp": address in plan["installer"]["ntp_sources"]}
         if used.get(name, True):
             found[name] = ""

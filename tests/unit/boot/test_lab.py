@@ -65,6 +65,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, str]]:
         "Machine",
         lambda __, name, medium, more: Machine(name.replace("_", "-"), " ".join([medium, *more]), found),
     )
+    monkeypatch.setattr(
+        lab.domain, "LunMachine", lambda __, name, lun: Machine(name.replace("_", "-"), f"lun {lun}", found)
+    )
     monkeypatch.setattr(lab.domain, "blank", lambda *rest: None)
     monkeypatch.setitem(bmc.KINDS, "other", bmc.Kind(("other",), through_bmc))
     return found
@@ -79,15 +82,20 @@ def made(tmp_path: Path, mode: str, foreigners: Collection[str] = (), **options:
     image.write_text("image")
     (tmp_path / "run/agentconfig.noarch.iso").write_text("config")
     plan = {
-        "cluster": {"name": "ostest"},
-        "hypervisor": {"state_dir": str(tmp_path / "state"), "pool": "pool"},
-        "services": {"http": {"url": "http://[fd00::1]:8089", "root": str(root)}},
+        "cluster": {"name": "ostest", "domain": "ostest.test"},
+        "hypervisor": {"state_dir": str(tmp_path / "state"), "pool": "pool", "pool_dir": "/pool"},
+        "services": {
+            "http": {"url": "http://[fd00::1]:8089", "root": str(root)},
+            "iscsi": {"address": "192.168.145.1", "port": 3260, "lun": 1},
+        },
+        "boot": {"script": "agent-iscsi.ipxe"},
         "rendezvous": {"node": "master-1", "ip": "fd00::51"},
         "faults": [{"kind": "wrong_token", "node": name} for name in foreigners],
         "nodes": [
             {
                 "name": name,
                 "domain": name.replace("-", "_"),
+                "disks": [{"name": f"{name}-disk"}],
                 "bmc": {"address": f"other+https://bmc/{number}", "username": "admin", "password": "secret"},
             }
             for number, name in enumerate(NAMES)
@@ -110,6 +118,7 @@ def made(tmp_path: Path, mode: str, foreigners: Collection[str] = (), **options:
         ("usb", "usb", "{run}/agent.iso", set()),
         ("config-image", "cdrom {run}/agentconfig.noarch.iso", "{run}/agent.iso", set()),
         ("interactive", "other+https://bmc/1 admin secret CA", "http://[fd00::1]:8089/agent.iso", {"agent.iso"}),
+        ("iscsi", "lun /pool/master-1-disk", "{run}/agent.iso", {"agent-iscsi.ipxe", "rootfs.img"}),
         ("pxe", "network", "http://[fd00::1]:8089/agent.ipxe", {"agent.ipxe", "rootfs.img"}),
     ],
 )

@@ -107,3 +107,13 @@ def test_secure_boot(plan: Any, variable: str, found: str | None) -> None:
     node["secure_boot"] = True
     text = answer(node, 2, secure=variable)
     assert wrong(node, text) == ({"secure boot": ("enabled", found)} if found else {})
+
+
+def test_installed_to_a_lun() -> None:
+    node: Any = build.build(profile.load("sno_iscsi", PROFILES), "ostest")["nodes"][0]
+    iqn = node["disks"][0]["iqn"]
+    local = answer(node, 0, firmware="bios")
+    text = local.replace('"tran": null', '"tran": "iscsi"').replace("tpm ", f"iscsi {iqn}\ntpm ")
+    assert wrong(node, text) == {}
+    assert wrong(node, local) == {"root disk": (f"LUN of {iqn}", f"local disk {node['disks'][0]['serial']}")}
+    assert wrong(node, text.replace(iqn, "iqn.other")) == {"root disk": (f"LUN of {iqn}", "LUN of iqn.other")}

@@ -250,6 +250,8 @@ REAL = {"release": {"payload": "ocp", "image": IMAGE}, "installer": {"pull_secre
         ({"nodes": {"master-0": {"vcpus": 4}}}, "nodes.master-0: dev-scripts configures no single node"),
         ({"boot": {"mode": "cdrom"}}, "boot.mode: dev-scripts inserts the ISO into a CD drive"),
         ({"boot": {"mode": "pxe"}}, "firmware: PXE in a scenario of dev-scripts has bios"),
+        ({"boot": {"mode": "iscsi"}, "master": {"firmware": "bios"}, "extra_networks": [{"name": "iscsi", "ipv4": "10.9.0.0/25"}]},
+         "extra_networks.0.ipv4: dev-scripts has three octets, of a network with 24 bits"),
         ({"hypervisor": {"kind": "local"}}, "hypervisor.kind: "),
         ({"hypervisor": {"state_dir": "/srv/lab"}}, "hypervisor.state_dir: WORKING_DIR is of dev-scripts"),
         ({"services": {"bmc": {"port": 8001}}}, "services.bmc.port: "),

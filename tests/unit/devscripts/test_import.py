@@ -337,7 +337,6 @@ def test_ignored(name: str) -> None:
 CI = {
     "AGENT_E2E_TEST_BOOT_MODE=DISKIMAGE": "is 'DISKIMAGE': the appliance's disk image cannot be built or booted",
     "AGENT_E2E_TEST_BOOT_MODE=ISO_NO_REGISTRY": "is 'ISO_NO_REGISTRY': the ISO without a registry (OVE) cannot",
-    "AGENT_E2E_TEST_BOOT_MODE=ISCSI": "is 'ISCSI': no boot mode is iSCSI",
     "ENABLE_LLDP_TOR=false": "there is no LLDP neighbor (any text turns it on, `false` too)",
     "KNI_INSTALL_FROM_GIT=true": "KNI_INSTALL_FROM_GIT is 'true': name the checkout of the installer in OPENSHIFT_INSTALL_PATH",
     "NUM_EXTRA_WORKERS=2": "NUM_EXTRA_WORKERS is '2': machines that are added later are not planned",
@@ -369,6 +368,10 @@ JOBS: dict[str, tuple[str, set[str]]] = {
         set(),
     ),
     "sno-ipv6": ("AGENT_E2E_TEST_SCENARIO=SNO_IPV6", set()),
+    "sno-ipv4-iscsi": (
+        "AGENT_E2E_TEST_SCENARIO=SNO_IPV4_DHCP\nAGENT_E2E_TEST_BOOT_MODE=ISCSI\nAGENT_MINIMAL_ISO=true",
+        set(),
+    ),
     "sno-ipv4-pxe": ("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_E2E_TEST_BOOT_MODE=PXE", set()),
     "ha-dualstack": ("AGENT_E2E_TEST_SCENARIO=HA_IPV4V6_DHCP\nMIRROR_IMAGES=true", {"MIRROR_IMAGES"}),
     "ha-dualstack-conformance": ("AGENT_E2E_TEST_SCENARIO=HA_IPV4V6\nWORKER_MEMORY=24576", set()),

@@ -1,0 +1,71 @@
+"""Checks of profiles whose machines boot from iSCSI LUNs; see `iscsi` and `checks`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..releases import LATEST, RELEASES
+from .build import addressing_of, machine, node_names
+from .faults import EXTRA
+from .iscsi import MODE, NETWORK, PORT
+from .options import Profile
+from .problems import Finding, Path
+
+_UNIT = "iscsistart.service"
+_FAULTS = ("disk_lost", "extra_host")
+
+
+def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """Yield what cannot be with LUNs; a finding is path, value, and what would be right."""
+    if profile["boot"]["mode"] != MODE:
+        return
+    place: Path = ("boot", "mode")
+    release = RELEASES[profile["release"]["profile"] or LATEST.name]
+    if _UNIT in release.units_absent:
+        yield place, MODE, f"requires a release from 4.18 on, whose live system connects to LUNs, not {release.name}"
+    if profile["flow"] != "agent":
+        yield place, MODE, f"requires `flow: agent`, not {profile['flow']}"
+    if profile["hypervisor"]["kind"] != "sandbox":
+        yield place, MODE, f"requires `hypervisor: {{kind: sandbox}}`, not {profile['hypervisor']['kind']}"
+    if profile["snapshots"]:
+        yield ("snapshots",), profile["snapshots"], "requires another boot mode than iscsi: LUNs are not saved"
+    for name in ("registry", "bmc", "http"):
+        if profile["services"][name]["port"] == PORT:
+            yield ("services", name, "port"), PORT, "is that of the iSCSI targets: choose another one"
+    for index, fault in enumerate(profile["faults"]):
+        if fault["kind"] in _FAULTS:
+            yield ("faults", index, "kind"), fault["kind"], "requires another boot mode than iscsi"
+    yield from _network(profile)
+    yield from _machines(profile)
+
+
+def _network(profile: Profile) -> Iterator[Finding]:
+    for index, network in enumerate(profile["extra_networks"]):
+        place: Path = ("extra_networks", index)
+        if network["name"] != NETWORK:
+            continue
+        if not network.get("ipv4"):
+            yield (*place, "ipv4"), None, "is required: machines boot from LUNs over IPv4"
+        for field in ("vlan", "ipv6"):
+            if network.get(field):
+                yield (*place, field), network[field], "must be left out of the network that machines boot over"
+        if str(network.get("interface")).startswith("bond"):
+            yield (*place, "interface"), network["interface"], "must be a NIC: machines boot over this network"
+
+
+def _machines(profile: Profile) -> Iterator[Finding]:
+    seen: set[Path] = set()
+    for name, role, _number in node_names(profile):
+        path: Path = ("nodes", name) if profile["nodes"].get(name) else (role,)
+        if role == EXTRA or path in seen:
+            continue
+        seen.add(path)
+        size = machine(profile, name, role)
+        if size["firmware"] != "bios":
+            yield (*path, "firmware"), size["firmware"], "must be bios: with `boot: {mode: iscsi}` iPXE starts the LUN"
+        if size["extra_disks"]:
+            yield (*path, "extra_disks"), size["extra_disks"], "must be empty: the LUN is the machine's only disk"
+        if addressing_of(profile, name, role) != "dhcp":
+            yield (*path, "addressing"), "static", "must be dhcp: the initramfs has no other way to an address"
+        if size.get("network_config"):
+            yield (*path, "network_config"), None, "must be left out: the connection to the LUN would end with it"
