@@ -77,6 +77,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return _share(config.rootpath / nodeid.partition("::")[0]) or nodeid
 
+        def _assign_work_unit(self, node: Any) -> None:
+            # A share can begin once the machine's has ended, and then does: at the very end one process would work alone.
+            here = any("machine" in units for units in (self.workqueue, *self.assigned_work.values()))
+            share = next((scope for scope in self.workqueue if scope in TOGETHER.values()), None)
+            if share and not here and not UNTIL:
+                self.workqueue.move_to_end(share, last=False)
+            super()._assign_work_unit(node)
+
         def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
             # The base class counts all units that a process has had at each test that ends: seconds, with thousands of units.
             super().mark_test_complete(node, item_index, duration)

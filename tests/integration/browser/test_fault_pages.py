@@ -38,7 +38,11 @@ ANSWERS = {
     "fault-disk-lost": Answers(
         "master-0", "disk_lost master-0 begins (Writing image to disk)", "report/hosts/master-0"
     ),
+    "fault-media-lost": Answers("master-0", "eject master-0 begins (known)", "report/hosts/master-0"),
     "fault-power-off": Answers("master-0", "power_off master-0 begins (Installing)", "agentlab boot"),
+    "fault-registry-down": Answers(
+        "192.168.111.1 port 5000", "service_down registry begins (boot)", "agentlab prepare"
+    ),
     "fault-rendezvous": Answers("192.168.111.99", "is not the address of any node of the plan", "set rendezvousIP in"),
     "fault-token": Answers("192.168.111.20:8090", "kind expired_token", "agentlab image"),
 }
