@@ -2,7 +2,7 @@
 
 Boot order is disk, then medium: an empty disk falls through to the agent ISO, a written one boots. With one disk it is in `<os>`.
 With several, any of which may be installed to, and with a USB stick, it is on the devices: `<os>` only boots the first disk.
-A LUN is no device of the domain: the NIC in its network boots, always.
+A LUN is not a device of the domain: the NIC in its network boots, always.
 """
 
 from __future__ import annotations

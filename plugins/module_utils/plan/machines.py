@@ -169,7 +169,7 @@ class Disk(_Disk, total=False):
     rotational: bool | None
     """Whether it rotates."""
     iqn: Iqn | None
-    """Name of the iSCSI target whose LUN it is, and of the only initiator that may use it; null, or not given: it is no LUN."""
+    """Name of the iSCSI target whose LUN it is, and of the only initiator that may use it; null, or not given: it is a local disk."""
 
 
 class Hints(TypedDict, total=False):

@@ -159,6 +159,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "FIPS_MODE": (COMPACT + "FIPS_MODE=true", {"installer.fips": True}),
     "INSTALLER_PROXY": (COMPACT + "INSTALLER_PROXY=true", {"network.connection": "proxied"}),
     "IP_STACK": ("IP_STACK=v4v6", {"stack": "dualstack"}),
+    "ISCSI_NETWORK_SUBNET": (
+        "AGENT_E2E_TEST_SCENARIO=COMPACT_IPV4_DHCP\nAGENT_E2E_TEST_BOOT_MODE=ISCSI\nISCSI_NETWORK_SUBNET=10.9.0",
+        {"boot.mode": "iscsi", "master.firmware": "bios", "extra_networks": [{"name": "iscsi", "ipv4": "10.9.0.0/24"}]},
+    ),
     "KNI_INSTALL_FROM_GIT": (
         COMPACT + "KNI_INSTALL_FROM_GIT=true\nOPENSHIFT_INSTALL_PATH=/src/installer",
         {"release.installer.git": "/src/installer"},
