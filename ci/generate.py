@@ -27,7 +27,10 @@ SHORT: dict[str, tuple[object, str]] = {
         "The services at the gateway of the first network. Those that are named run, with the defaults of a profile.",
     ),
     "faults": (list[faults.Fault], "What goes wrong on purpose. Which fields a fault has depends on its kind."),
-    "hosts": (list[short.ShortHost], "The hosts. The rendezvous host by default."),
+    "hosts": (
+        list[short.ShortHost],
+        "The hosts. By default those in C(hosts) of the directory, which dev-scripts writes, or else the rendezvous host.",
+    ),
 }
 ROLES = {"networks": ("networks",), "nodes": ("nodes",), "boot": ("nodes",), "services": ("services", "networks", "nodes"),
          "gather": ("hosts",)}  # fmt: skip

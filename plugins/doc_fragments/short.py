@@ -420,7 +420,8 @@ options:
 options:
   hosts:
     description:
-      - The hosts. The rendezvous host by default. Not used with a plan.
+      - The hosts. By default those in C(hosts) of the directory, which dev-scripts writes, or else the rendezvous host. Not
+        used with a plan.
     type: list
     elements: dict
     suboptions:

@@ -77,6 +77,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import farm
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import StateError, load_wait_for
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
@@ -85,7 +86,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.gather import 
 
 
 def _elsewhere(params: Mapping[str, Any], rendezvous_ip: str) -> Elsewhere:
-    hosts = short.hosts(params["hosts"] or [{"name": "rendezvous", "address": rendezvous_ip}])
+    given = params["hosts"] or farm.hosts(Path(params["run_dir"]))
+    hosts = short.hosts(given or [{"name": "rendezvous", "address": rendezvous_ip}])
     return Elsewhere(hosts, rendezvous_ip, Path(params["ssh_key"]) if params["ssh_key"] else None)
 
 

@@ -25,11 +25,12 @@ from tests.canaries import Canaries
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())
 # What a job has after its stages: its field, and the names in JUnit.
-AFTER: dict[Literal["day2", "again", "verbs", "fencing", "gather"], list[str]] = {
+AFTER: dict[Literal["day2", "again", "verbs", "fencing", "command", "gather"], list[str]] = {
     "day2": ["add_nodes", "validate-day2", "again-add_nodes"],
     "again": ["again"],
     "verbs": ["verbs"],
     "fencing": ["fencing"],
+    "command": ["command"],
     "gather": ["gather"],
 }
 JOBS = os.environ["AGENTLAB_E2E"].split() if "AGENTLAB_E2E" in os.environ else TABLE["every_change"]
@@ -131,7 +132,8 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
         cases = list(suites[0])
         stages = settings["stages"]
         more = [name for field, names in AFTER.items() if settings[field] for name in names]
-        ran = stages[: stages.index("wait") + 1] if settings["expect"] else [*stages, *more]
+        expect = settings["expect"]
+        ran = stages[: stages.index(jobs.failing(expect)) + 1] if expect else [*stages, *more]
         before_boot, at_end = (["foreign-start"], ["foreign-end"]) if settings["foreign"] else ([], [])
         assert [case.name for case in cases] == [*ran[:1], *before_boot, *ran[1:], "destroy", *at_end]
         assert all(case.is_passed for suite in suites for case in suite)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from ..documents import load_yaml, read_file
 from ..shapes import Shape, check, named
@@ -12,12 +13,14 @@ from ..vocabulary import RUN_STAGES
 
 
 class Expect(TypedDict):
-    """The failure that a job must end with: exit code of the stage, texts in the log of the wait, the first cause as a regular expression.
+    """The failure that a job must end with: the stage, its class, texts in the log of the wait, the first cause as a regular expression.
 
     Texts and expression are searched as `Runner.check_result` does: the cause from the start of the report's first
-    line.
+    line after a wait, otherwise of the error.
     """
 
+    stage: NotRequired[str]
+    """`wait` unless given."""
     exit_code: int
     cause: str
     log: list[str]
@@ -41,6 +44,7 @@ class Job(TypedDict):
     ironic: bool
     day2: bool
     gather: bool
+    command: str
     expect: Expect | None
     idle_minutes: float
     timeout_minutes: float
@@ -58,6 +62,7 @@ DEFAULTS: Job = {
     "ironic": False,
     "day2": False,
     "gather": False,
+    "command": "",
     "expect": None,
     # One task may be silent for the whole wait, which has its own limits.
     "idle_minutes": 60,
@@ -67,8 +72,8 @@ DEFAULTS: Job = {
 
 _JOB: Shape = {
     **{name: bool for name, value in DEFAULTS.items() if isinstance(value, bool)},
-    "overrides": {"*": str}, "stages": [str], "variables": dict,
-    "expect": {"exit_code!": int, "cause!": str, "log!": [str]},
+    "overrides": {"*": str}, "stages": [str], "variables": dict, "command": str,
+    "expect": {"stage": str, "exit_code!": int, "cause!": str, "log!": [str]},
 }  # fmt: skip
 _EITHER = (
     ("profile", (str, dict), "a name or a mapping"), ("idle_minutes", (int, float), "a number"),
@@ -96,7 +101,14 @@ def load(name: str, path: Path) -> Job:
         raise ValueError(f"{path.name}: jobs.{name} has {', '.join(unknown)}; fields are {', '.join(DEFAULTS)}")
     job = cast(Job, {**DEFAULTS, **table[name]})
     check_stages(job["stages"], f"{path.name}: jobs.{name}.stages")
+    if job["expect"]:
+        check_stages([failing(job["expect"])], f"{path.name}: jobs.{name}.expect.stage")
     return job
+
+
+def failing(expect: Expect) -> str:
+    """Return the stage that a job with `expect` must fail in."""
+    return expect.get("stage", "wait")
 
 
 def unset(job: Job, environment: Mapping[str, str]) -> list[str]:
@@ -124,6 +136,26 @@ def check_stages(stages: Sequence[str], where: str) -> None:
     """
     if unknown := [stage for stage in stages if stage not in RUN_STAGES]:
         raise ValueError(f"{where} has {', '.join(unknown)}; stages are {', '.join(RUN_STAGES)}")
+
+
+def settle(values: Mapping[str, object], assignments: list[str]) -> dict[str, Any]:
+    """Return a profile with `a.b=value` laid over it; values are YAML. ValueError names an assignment that is not one.
+
+    values: the profile as plain data, which is not changed; assignments: texts. Missing mappings on the path are added.
+    """
+    result: dict[str, Any] = copy.deepcopy(dict(values))
+    for text in assignments:
+        path, equals, value = text.partition("=")
+        *parents, last = path.strip().split(".")
+        if not equals or not last or not all(parents):
+            raise ValueError(f"--set {text!r}: is not of the form field.field=value")
+        place = result
+        for name in parents:
+            place = place.setdefault(name, {})
+            if not isinstance(place, dict):
+                raise ValueError(f"--set {text!r}: {name} is not a mapping in the profile")
+        place[last] = load_yaml(value, name=f"--set {path}")
+    return result
 
 
 def _table(path: Path) -> dict[str, dict[str, Any]]:

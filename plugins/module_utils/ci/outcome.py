@@ -58,7 +58,9 @@ _STAGES = {
     "validate": Class.OPERATORS,
 }
 # Refusals of the installer's input, which the stage image reports.
-_REFUSED = re.compile(r"failed to create install config|invalid [\w ]+ configurations?\b")
+_REFUSED = re.compile(
+    r"failed to create install config|invalid [\w -]+ configurations?\b|invalid host definition|asset \"Platform Provisioning Check"
+)
 
 
 def classify(stage: str, error: str, reported: int | None = None, *, bootstrapped: bool = False) -> Class:

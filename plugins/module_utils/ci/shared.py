@@ -20,6 +20,7 @@ from ..documents import DocumentError, load_yaml, read_file
 from ..files import new_file
 from ..plan.model import Plan
 from ..plan.rundir import dump
+from ..report.hypervisor_logs import SCREEN
 from ..state import write_atomic
 from . import outcome
 
@@ -256,12 +257,17 @@ def _success(result: Result) -> str:
 def archives(report: Path, target: Path) -> None:
     """Pack a gathered report under the names that tools for OpenShift CI look for.
 
-    `agent-gather-<host>.tar.xz` has the logs of a host, `libvirt-logs.tar.gz` the consoles. What is in the report is
-    redacted already. Raises OSError.
+    `agent-gather-<host>.tar.xz` has the logs of a host, `libvirt-logs.tar.gz` the consoles,
+    `agent-gather-console-screenshots.tar.xz` pictures of the screens. What is in the report is redacted already. Raises
+    OSError.
     """
     for host in sorted(path for path in (report / "hosts").glob("*") if path.is_dir()):
         with _packed(target / f"agent-gather-{host.name}.tar.xz", "w:xz") as tar:
             tar.add(host, f"agent-gather-{host.name}")
+    if screens := sorted((report / SCREEN).glob("*.png")):
+        with _packed(target / "agent-gather-console-screenshots.tar.xz", "w:xz") as tar:
+            for path in screens:
+                tar.add(path, f"{_dashed(path.stem)}_console_screenshot.png")
     consoles = [(path, f"{_dashed(path.stem)}_console.log") for path in sorted((report / "console").glob("*.log"))]
     others = [(path, path.name) for path in sorted((report / "libvirt").glob("*"))]
     if consoles or others:

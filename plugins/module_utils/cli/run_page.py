@@ -1,4 +1,4 @@
-"""`agentlab open [--live] [--port N]`: the run page of a cluster."""
+"""`agentlab open [--dir DIR] [--live] [--port N]`: the run page of a cluster."""
 
 from __future__ import annotations
 
@@ -26,21 +26,27 @@ def main(argv: list[str]) -> int:
         description="Write the run page of a cluster, report/index.html of its run directory, and show it in the browser.",
     )
     add_cluster(parser)
+    parser.add_argument(
+        "--dir",
+        type=Path,
+        metavar="DIR",
+        help="the directory of any installation, such as ocp/CLUSTER of dev-scripts, in place of a cluster's run directory",
+    )
     parser.add_argument("--live", action="store_true", help="serve it on 127.0.0.1 and follow the run, until Ctrl-C")
     parser.add_argument("--port", type=int, default=0, help="port for --live (default: a free one)")
     args = parser.parse_args(argv)
     try:
         if not 0 <= args.port < 1 << 16:
             raise LabError(f"--port is {args.port}: must be from 0 to 65535")
-        cluster = find(args.cluster)
+        directory = _directory(args.dir) if args.dir else find(args.cluster).directory
         if not args.live:
-            page.write(cluster.directory)
-            path = cluster.directory / page.REPORT / page.PAGE
+            page.write(directory)
+            path = directory / page.REPORT / page.PAGE
             say(path)
             _show(path.as_uri())
             return 0
-        with _listen(cluster.directory, args.port) as server:
-            say(f"{server.url}  the run page of cluster {cluster.name}, until Ctrl-C")
+        with _listen(directory, args.port) as server:
+            say(f"{server.url}  the run page of {args.dir or f'cluster {args.cluster}'}, until Ctrl-C")
             _show(server.url)
             with contextlib.suppress(KeyboardInterrupt):
                 server.serve_forever()
@@ -50,6 +56,12 @@ def main(argv: list[str]) -> int:
     except (LabError, ValueError) as error:
         say(f"agentlab: {error}", sys.stderr)
     return Exit.FAILED
+
+
+def _directory(path: Path) -> Path:
+    if not path.is_dir():
+        raise LabError(f"--dir {path}: there is no such directory")
+    return path.absolute()
 
 
 def after(run_dir: Path, *, interrupted: bool) -> None:

@@ -7,12 +7,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..documents import read_file
 from ..plan import disks, inputs
 from ..plan.inventory import HINTS
 from ..plan.machines import Node
 from ..plan.model import Plan
+from ..plan.short import ShortHost
 from ..state import write_atomic
 
+HOSTS = "hosts"
 # Below ocp/<cluster>, and in the run directory. Links may be ahead of their files: a stage writes these later.
 _LINKS = {
     "install-config.yaml": "install-config.yaml",
@@ -29,6 +32,18 @@ _LINKS = {
 
 
 _HINTS = {field: name for name, field in HINTS.items()}
+
+
+def hosts(directory: Path) -> list[ShortHost]:
+    """Return the hosts in the file `hosts` of `ocp/<cluster>`, whose lines are `ADDRESS NAME`; none without such a file.
+
+    The name is without its domain. Raises `OSError`, and `DocumentError` for a file that is too large.
+    """
+    path = directory / HOSTS
+    if not path.is_file():
+        return []
+    lines = [line.split() for line in read_file(path).decode(errors="replace").splitlines()]
+    return [{"address": words[0], "name": words[1].partition(".")[0]} for words in lines if len(words) > 1]
 
 
 class FarmError(ValueError):
@@ -50,7 +65,7 @@ def write(plan: Plan, run_dir: Path, folder: Path) -> list[Path]:
     first = next(iter(links))
     ours = first.is_symlink() and Path(os.readlink(first)) == links[first]
     others = [path for path in links if os.path.lexists(path) and not path.is_symlink()]
-    others += [path for path in (ocp / "hosts", nodes) if path.exists() and not ours]
+    others += [path for path in (ocp / HOSTS, nodes) if path.exists() and not ours]
     if others:
         raise FarmError(f"{others[0]}: was not made by agentlab from {run_dir}; choose another directory")
     ocp.mkdir(parents=True, exist_ok=True)
@@ -65,7 +80,7 @@ def write(plan: Plan, run_dir: Path, folder: Path) -> list[Path]:
     ironic = json.dumps({"nodes": [_ironic(node, name) for node in plan["nodes"]]}, indent=2) + "\n"
     changed += [
         path
-        for path, text, mode in ((ocp / "hosts", hosts, 0o644), (nodes, ironic, 0o600))
+        for path, text, mode in ((ocp / HOSTS, hosts, 0o644), (nodes, ironic, 0o600))
         if write_atomic(path, text, mode)
     ]
     return changed

@@ -10,7 +10,7 @@ from typing import get_args
 from ..addresses import family
 from ..plan import iscsi
 from ..plan.fields import BondMode
-from ..releases.distributions import of_version
+from ..releases.distributions import PUBLIC_REGISTRY, of_version
 from ..vocabulary import COMPONENTS
 from . import variables
 from .builder import Builder
@@ -63,7 +63,7 @@ def release(b: Builder) -> None:
         secret = next((name for name in ("PERSONAL_PULL_SECRET", "PULL_SECRET_FILE") if b.value(name)), None)
         if secret:
             b.put("installer.pull_secret_file", b.path(secret), secret)
-        elif distribution.pull_secret is None:
+        elif distribution.pull_secret is None or image.partition("/")[0] != PUBLIC_REGISTRY:
             base = b.path("WORKING_DIR") or variables.MAPPED["WORKING_DIR"].default
             b.put("installer.pull_secret_file", f"{base.rstrip('/')}/pull_secret.json")
     isolated = b.boolean("AGENT_ISOLATED_NETWORK")

@@ -30,8 +30,8 @@ the lines in `$DEVSCRIPTS_CONFIG`.
 - A scenario sets counts that a configuration cannot change: the `NUM_WORKERS=3` of CI has an effect with TNA and TNF
   only. Without a scenario, topology and sizes follow from the counts, and addresses from DHCP.
 - With `OPENSHIFT_RELEASE_IMAGE` the profile has a real payload, dev-scripts' sizes, its pull secret in `WORKING_DIR`
-  unless the configuration names one or the tag is of OKD, and a way out. Without it, it has the lab payload with the
-  lab's sizes.
+  unless the configuration names one or the image is one of OKD at quay.io, and a way out. Without it, it has the lab
+  payload with the lab's sizes.
 - dev-scripts inserts the ISO of libvirt's machines into a CD drive, for any `BMC_DRIVER`. agentlab inserts it by
   Redfish; `boot: {mode: cdrom}` is the same as dev-scripts.
 - dev-scripts has two kinds of switches. *Boolean* ones are on with `true`; *non-empty* ones with any text, `false`

@@ -82,6 +82,9 @@ def test_wrong_jobs_are_named(tmp_path: Path) -> None:
     table.write_text("jobs: {a: {profile: sno_ipv4, stages: [prepar]}, b: {profil: x}}\n")
     with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.a\.stages has prepar; stages are prepare, configure, "):
         jobs.load("a", table)
+    table.write_text("jobs: {a: {expect: {stage: waiting, exit_code: 5, cause: x, log: []}}, b: {profil: x}}\n")
+    with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.a\.expect\.stage has waiting; stages are prepare, "):
+        jobs.load("a", table)
     with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.b has profil; fields are profile, overrides, stages, "):
         jobs.load("b", table)
 
@@ -96,6 +99,10 @@ def test_wrong_jobs_are_named(tmp_path: Path) -> None:
         ("jobs: {a: {overrides: {x: [y]}}}", r"jobs\['a'\]\.overrides\['x'\] is a list, not a string"),
         ("jobs: {a: {again: 'no'}}", r"jobs\['a'\]\.again is a string, not a boolean"),
         ("jobs: {a: {expect: {exit_code: 5, cause: x}}}", r"jobs\['a'\]\.expect\.log is null, not a list"),
+        (
+            "jobs: {a: {expect: {exit_code: 5, cause: x, log: [], stage: [wait]}}}",
+            r"expect\.stage is a list, not a string",
+        ),
         ("jobs: {a: {idle_minutes: ten}}", r"jobs\['a'\]\.idle_minutes is a string, not a number"),
         ("jobs: {a: {profile: [sno_ipv4]}}", r"jobs\['a'\]\.profile is a list, not a name or a mapping"),
     ],
@@ -128,6 +135,35 @@ def test_a_job_that_expects_a_failure(tmp_path: Path, monkeypatch: pytest.Monkey
     assert runner.check_result(failed).error.startswith(
         "'First cause: VM x is shut off', expected \"the lab's registry"
     )
+
+
+def test_a_job_that_expects_another_stage_to_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The class is that of the installation, since these stages have no exit code; the cause is in the error."""
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
+    runner = stages.Runner(jobs.load("fault-install-config", TABLE), "utjob", shared.Place("artifacts", tmp_path))
+    said = "Create the manifests and the image: invalid install-config configuration: networking.clusterNetwork[0].hostPrefix: 8"
+    failed = stages.Stage("image", 1.0, said)
+    assert runner.check_result(failed).error == ""
+    assert runner.check_result(failed._replace(name="prepare")).error.startswith(
+        "ended with prepare, expected image; exit code 4, expected 3; "
+    )
+    assert runner.check_result(failed._replace(error="no space left")).error.startswith(
+        "exit code 4, expected 3; 'no space"
+    )
+    runner = stages.Runner(jobs.load("fault-validation", TABLE), "utjob", shared.Place("artifacts", tmp_path))
+    failed = stages.Stage("validate", 1.0, "Fail when a check failed: 1 of 19 checks failed:\n...")
+    assert runner.check_result(failed).error == "" and runner.ended(failed) == outcome.Class.OPERATORS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("job", "status"), [("fault-install-config", "3\n"), ("fault-no-way-out", "4\n")])
+def test_a_fault_job_shows_its_class(run: Run, tmp_path: Path, job: str, status: str) -> None:
+    """Those that need no machine; the job itself passes."""
+    assert run("run", job) == 0
+    assert (tmp_path / "shared" / outcome.STATUS).read_text() == status
+    failed = {name for name, result in cases(tmp_path / "out" / job / outcome.JUNIT).items() if result}
+    shown = {"3\n": "configuration", "4\n": "infrastructure"}[status]
+    assert failed == {f"install should succeed: {shown}", "install should succeed: overall"}
 
 
 def test_output_of_a_console_can_be_a_failure(tmp_path: Path) -> None:
@@ -351,6 +387,23 @@ def test_a_command_gets_the_kubeconfig_and_a_directory_for_its_junit(
         ]
     ]  # fmt: skip
     assert (out / "junit").is_dir()
+
+
+def test_a_job_keeps_the_junit_of_its_command(run: Run, tmp_path: Path) -> None:
+    """As of a conformance suite; its output is redacted, and a failure of it is one of the job."""
+    local = ["--set", "hypervisor.kind=local", "--set", f"hypervisor.state_dir={tmp_path}/state"]
+    run("run", "sno_ipv4", "--stages", "configure", "--keep", *local)
+    (tmp_path / "runs/utjob/auth").mkdir(exist_ok=True)
+    (tmp_path / "runs/utjob/auth/kubeconfig").write_text("kind: Config")
+    (tmp_path / "job").mkdir()
+    text = 'cp "$KUBECONFIG" "$JUNIT_DIR/junit_x.xml"; ls bin/agentlab; echo "password: opaquehunter"'
+    job = {**jobs.DEFAULTS, "command": text}
+    done = stages.Runner(job, "utjob", shared.Place("artifacts", tmp_path / "job")).command()
+    assert (done.name, done.error) == ("command", "")
+    assert (tmp_path / "job/junit/junit_x.xml").read_text() == "kind: Config"
+    assert (tmp_path / "job/command.log").read_text() == "bin/agentlab\npassword: REDACTED\n"
+    job = {**jobs.DEFAULTS, "command": "echo 3 cases failed; exit 1"}
+    assert stages.Runner(job, "utjob", shared.Place("artifacts", tmp_path / "job")).command().error == "3 cases failed"
 
 
 @pytest.mark.slow

@@ -185,6 +185,27 @@ def test_a_matrix_leaves_a_page_a_junit_and_a_history(
 
 
 @pytest.mark.slow
+def test_a_job_that_passes_and_fails_is_a_flake_of_the_history(
+    places: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With `--repeat` each run has a cluster and a directory of its own, and a record."""
+    jobs = table(tmp_path / "jobs.yml", a={"profile": "sno_ipv4", "stages": ["configure"]})
+    verb = ["matrix", "run", "--jobs", jobs, "--artifacts", str(places), "--cluster", "utr", "--repeat", "2"]
+    assert cli.main(verb) == 0
+    said = capsys.readouterr().out
+    assert "start a: cluster utr-1" in said and "start a.2: cluster utr-2" in said and "2 passed, 0 failed" in said
+    [folder] = [path for path in places.iterdir() if path.is_dir()]
+    assert (folder / "a/junit.xml").exists() and (folder / "turn-2/a/junit.xml").exists()
+    found = records.load(places / "history.jsonl")
+    assert [one["result"] for one in found] == ["passed", "passed"]
+    records.append({**found[0], "result": "failed"}, places / "history.jsonl")
+    assert cli.main(["matrix", "history", str(places / "history.jsonl")]) == 0
+    shown = capsys.readouterr().out
+    assert "2 of 3" in shown
+    assert found[0]["commit"].endswith("-dirty") or f"passed and failed at {found[0]['commit']}" in shown
+
+
+@pytest.mark.slow
 def test_an_interrupted_matrix_ends_its_jobs_and_reports_what_is_left(places: Path, tmp_path: Path) -> None:
     slow = {"profile": "sno_ipv4", "stages": ["configure"]}
     jobs = table(tmp_path / "jobs.yml", a=slow, b=slow)

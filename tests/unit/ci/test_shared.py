@@ -148,6 +148,12 @@ def test_archives_have_the_names_of_others(tmp_path: Path, run_dir: Path) -> Non
         assert "agent-gather-master-0/etc/issue" in tar.getnames()
     with tarfile.open(tmp_path / "libvirt-logs.tar.gz") as tar:
         assert tar.getnames() == ["libvirt-logs/ostest-master-0_console.log", "libvirt-logs/ostest_master_0.xml"]
+    assert not (tmp_path / "agent-gather-console-screenshots.tar.xz").exists()
+    (run_dir / "report/screen").mkdir()
+    (run_dir / "report/screen/ostest_master_0.png").write_bytes(b"png")
+    shared.archives(run_dir / "report", tmp_path)
+    with tarfile.open(tmp_path / "agent-gather-console-screenshots.tar.xz") as tar:
+        assert tar.getnames() == ["ostest-master-0_console_screenshot.png"]
     shared.archives(tmp_path / "nothing", tmp_path)
     assert {path.stat().st_mode & 0o777 for path in tmp_path.glob("*.tar.*")} == {0o600}
 

@@ -185,7 +185,7 @@ def test_a_second_attempt_adds_a_line(lease: Lease) -> None:
     ("before", "behaviour", "said"),
     [
         ("touch refuses", "", "the leased host does not answer to ssh"),
-        ("mkdir -p 'lease'; touch 'lease/agent lab'", "", "the sources could not be copied to the leased host"),
+        ("mkdir -p 'lease'; touch 'lease/agent lab'", "", "the sources could not be copied to the leased host: mkdir: cannot create directory"),
         ("true", '[[ $1 != setup ]] || exit 1', "the packages of a lab could not be installed on the leased host"),
         ("true", '[[ "$1 $2" != "ci run" ]] || { touch {base}/refuses; exit 255; }', "agentlab on the leased host could not be run, or the host was lost"),
     ],
@@ -200,8 +200,26 @@ def test_a_host_that_fails_is_a_failure_of_the_infrastructure(
     done = job.of("agentlab-setup")
     assert done.status == 4, done.output
     said_by_us = [line for line in done.output.splitlines() if line.startswith("agentlab-setup: ")]
-    assert said_by_us == [f"agentlab-setup: {said}"]
+    assert len(said_by_us) == 1 and said_by_us[0].startswith(f"agentlab-setup: {said}"), said_by_us
     assert job.shared("install-status.txt") == "4\n" and said in job.shared("install_infrastructure_failure.log")
+    assert job.ended[-1].step == "ofcir-release" and not job.ended[-1].failed
+
+
+def test_a_full_disk_of_the_leased_host_is_a_failure_of_the_infrastructure(lease: Lease) -> None:
+    """Its directory is a file system without a free block; ssh itself works."""
+    lease.dir.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", lease.dir], check=True)
+    try:
+        (lease.source / "large").write_bytes(bytes(1 << 20))
+        job = lease.job(AGENTLAB_PROFILE="ha_ipv4")
+        assert not job.run("agentlab-e2e-generic")
+    finally:
+        subprocess.run(["umount", lease.dir], check=True)
+    done = job.of("agentlab-setup")
+    assert done.status == 4 and "No space left on device" in done.output, done.output
+    said = "the sources could not be copied to the leased host"
+    assert job.shared("install-status.txt") == "4\n" and said in job.shared("install_infrastructure_failure.log")
+    assert "No space left on device" in job.shared("install_infrastructure_failure.log")
     assert job.ended[-1].step == "ofcir-release" and not job.ended[-1].failed
 
 

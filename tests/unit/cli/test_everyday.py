@@ -423,3 +423,15 @@ def test_a_cluster_that_cannot_be_used(
         "a damaged plan": "plan.yaml",
     }
     assert wanted[how] in shown.err
+
+
+def test_the_page_of_any_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Such as `ocp/CLUSTER` of dev-scripts, where the role has recorded the wait: there is no plan."""
+    folder = tmp_path / "ocp/two"
+    (folder / "logs").mkdir(parents=True)
+    (folder / ".openshift_install.log").write_text('time="2026-01-01T00:00:00Z" level=info msg="here"\n')
+    assert cli.main(["open", "--dir", str(folder)]) == 0
+    assert capsys.readouterr().out.strip() == str(folder / "report/index.html")
+    assert "run/.openshift_install.log" in (folder / "report/run.json").read_text()
+    assert cli.main(["open", "--dir", str(tmp_path / "none")]) == 1
+    assert f"--dir {tmp_path}/none: there is no such directory" in capsys.readouterr().err

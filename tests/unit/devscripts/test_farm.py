@@ -62,3 +62,13 @@ def test_without_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "there is no plan yet" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["export", "devscripts", "HA_IPV4", "--files", "x"])
+
+
+def test_hosts_of_a_directory_of_dev_scripts(tmp_path: Path) -> None:
+    """As `agent/05_agent_configure.sh` writes them."""
+    assert farm.hosts(tmp_path) == []
+    (tmp_path / "hosts").write_text("192.168.111.80 master-0.ostest.test.metalkube.org\nfd2e::51 worker-0 alias\n\n")
+    assert farm.hosts(tmp_path) == [
+        {"address": "192.168.111.80", "name": "master-0"},
+        {"address": "fd2e::51", "name": "worker-0"},
+    ]

@@ -295,6 +295,14 @@ def test_a_release_of_okd_needs_no_pull_secret() -> None:
     assert found.raw["release"]["version"] == version
 
 
+def test_a_release_of_okd_elsewhere_has_the_pull_secret_of_dev_scripts() -> None:
+    """As in its own example: only quay.io lets everyone pull."""
+    image = "registry.ci.openshift.org/origin/release:4.15.0-0.okd-2023-08-29-101209"
+    found = read(COMPACT + f"OPENSHIFT_RELEASE_IMAGE={image}\n")
+    assert found.raw["release"] == {"payload": "okd", "image": image}
+    assert found.raw["installer"] == {"pull_secret_file": "/opt/dev-scripts/pull_secret.json"}
+
+
 def test_every_mapped_row_has_a_case() -> None:
     rows = set(variables.MAPPED) | {name for name, row in variables.LATER.items() if row.use == "mapped"}
     assert rows - NO_COMPONENT <= set(CASES)

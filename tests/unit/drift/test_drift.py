@@ -174,7 +174,12 @@ def test_dev_scripts(tmp_path: Path) -> None:
     facts = {one.fact: one.text for one in devscripts.disagreements(found)}
     assert facts["variables/BRAND_NEW"] == "agentlab has no row for it; its default is yes"
     assert facts["variables/CLUSTER_NAME"] == "agentlab has a row for it, upstream no longer names it"
-    assert "variables/BASE_DOMAIN" not in facts and "presets/SNO NUM_MASTERS" not in facts
+    assert not {"variables/BASE_DOMAIN", "defaults/BASE_DOMAIN", "presets/SNO NUM_MASTERS"} & facts.keys()
+    other = COMMON.replace("-test.metalkube.org", "-example.com").replace("MEMORY:-32768", "MEMORY:-16384")
+    changed = devscripts.facts(Tree(repository(tmp_path / "other", {**files, "common.sh": other})))
+    facts = {one.fact: one.text for one in devscripts.disagreements(changed)}
+    assert facts["defaults/BASE_DOMAIN"] == "upstream: example.com; agentlab: test.metalkube.org"
+    assert facts["presets/SNO MASTER_MEMORY"] == "upstream: 16384; agentlab: 32768"
 
 
 def test_installer(tmp_path: Path) -> None:

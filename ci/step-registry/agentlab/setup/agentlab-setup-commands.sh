@@ -13,6 +13,12 @@ host() {
     "${remote[@]}" "$@"
 }
 
+# The same for what is written there. The reason of a failure is the line with the system's error, or else the first one.
+reason=$(mktemp)
+put() {
+    "${remote[@]}" "$@" 2> "${reason}" || { cat "${reason}" >&2; return 1; }
+}
+
 # agentlab on the leased host; each argument arrives as it is.
 agentlab() {
     host "cd $(printf %q "${dir}") && AGENTLAB_RUNS=$(printf %q "${dir}/runs") $(printf '%q ' "$@")"
@@ -34,6 +40,9 @@ finished() {
     fi
     # What failed before agentlab could report it.
     if [[ $(grep -c . "${SHARED_DIR}/install-status.txt" 2>/dev/null || true) == "${lines}" && "${status}" != 0 ]]; then
+        if [[ -s "${reason}" ]]; then
+            what+=": $(grep -m 1 "No space left on device" "${reason}" || head -n 1 "${reason}")"
+        fi
         echo "agentlab-setup: ${what}" | tee "${SHARED_DIR}/install_infrastructure_failure.log" >&2
         echo "${class}" >> "${SHARED_DIR}/install-status.txt"
         status=${class}
@@ -61,10 +70,10 @@ remote=(ssh "${SSHOPTS[@]}" "root@${IP}")
 
 what="the sources could not be copied to the leased host"
 agentlab_sources=(--exclude=./.git --exclude=./.venv --exclude=./runs --exclude=./artifacts --exclude=./build .)
-host "mkdir -p $(printf %q "${dir}")/{shared,artifacts}"
-tar -cz "${agentlab_sources[@]}" | host "tar -xz --no-same-owner -C $(printf %q "${dir}")"
+put "mkdir -p $(printf %q "${dir}")/{shared,artifacts}"
+tar -cz "${agentlab_sources[@]}" | put "tar -xz --no-same-owner -C $(printf %q "${dir}")"
 if [[ -s "${SHARED_DIR}/install-status.txt" ]]; then
-    host "cat > $(printf %q "${dir}/shared/install-status.txt")" < "${SHARED_DIR}/install-status.txt"
+    put "cat > $(printf %q "${dir}/shared/install-status.txt")" < "${SHARED_DIR}/install-status.txt"
 fi
 
 what="the packages of a lab could not be installed on the leased host"
@@ -86,7 +95,7 @@ what="agentlab on the leased host could not be run, or the host was lost"
 run=(bin/agentlab ci run "${profile}" --cluster "${AGENTLAB_CLUSTER}" --keep --artifacts "${dir}/artifacts" --shared "${dir}/shared")
 run+=(--set "hypervisor.kind=${AGENTLAB_HYPERVISOR}")
 if [[ "${AGENTLAB_PAYLOAD}" == ocp ]]; then
-    host "umask 077; cat > $(printf %q "${dir}/pull-secret")" < "${CLUSTER_PROFILE_DIR}/pull-secret"
+    put "umask 077; cat > $(printf %q "${dir}/pull-secret")" < "${CLUSTER_PROFILE_DIR}/pull-secret"
     run+=(--set release.payload=ocp --set "release.image=${OPENSHIFT_INSTALL_RELEASE_IMAGE}")
     run+=(--set "installer.pull_secret_file=${dir}/pull-secret")
     if [[ "${AGENTLAB_HYPERVISOR}" == sandbox ]]; then
@@ -98,8 +107,8 @@ shopt -s nullglob
 manifests=("${SHARED_DIR}"/manifest_*.{yaml,yml})
 if [[ ${#manifests[@]} != 0 ]]; then
     what="the manifests in SHARED_DIR could not be copied to the leased host"
-    host "mkdir -p $(printf %q "${dir}/manifests")"
-    tar -cz -C "${SHARED_DIR}" "${manifests[@]##*/}" | host "tar -xz --no-same-owner -C $(printf %q "${dir}/manifests")"
+    put "mkdir -p $(printf %q "${dir}/manifests")"
+    tar -cz -C "${SHARED_DIR}" "${manifests[@]##*/}" | put "tar -xz --no-same-owner -C $(printf %q "${dir}/manifests")"
     run+=(--set "installer.manifests_dir=${dir}/manifests")
 fi
 what="agentlab on the leased host could not be run, or the host was lost"

@@ -30,7 +30,7 @@ from .. import forward
 from ..cluster import add_cluster, become, find
 from ..places import PROFILES, ROOT, program
 from ..terminal import say, tell
-from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, cases, checks_junit, fresh, settle
+from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, cases, checks_junit, fresh
 
 TABLE = ROOT / "ci/jobs.yml"
 PROXY_SECONDS = 20.0
@@ -131,7 +131,7 @@ def _job(args: argparse.Namespace) -> tuple[str, jobs.Job]:
         job = job | {"timeout_minutes": args.timeout_minutes}
     if args.set or job["overrides"]:
         values = profile.overridden(profile_of(name, job), jobs.replacements(job, os.environ)).raw
-        job = job | {"profile": settle(values, args.set)}
+        job = job | {"profile": jobs.settle(values, args.set)}
     return name, job
 
 
@@ -219,7 +219,7 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
 def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
     """Report the last stage of the installation as the job expects it to end; then what else the job has.
 
-    That is the nodes of day 2, the second run, the verbs, fencing, Ironic and the gathering.
+    That is the nodes of day 2, the second run, the verbs, fencing, Ironic, the command and the gathering.
     """
     _report(done, runner.check_result(last))
     if last.error or runner.interrupt():
@@ -232,6 +232,7 @@ def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
         (runner.job["verbs"], lambda: runner.program("verbs")),
         (runner.job["fencing"], lambda: runner.program("fencing")),
         (runner.job["ironic"], lambda: runner.program("ironic")),
+        (bool(runner.job["command"]), runner.command),
         (runner.job["gather"], lambda: runner.stage("gather")),
     )
     for asked, run in more:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import json
 import os
 import re
@@ -14,13 +13,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._deps import optional
-from ...ci import outcome, shared
+from ...ci import jobs, outcome, shared
 from ...ci.jobs import Job
 from ...redact import Redactor, redact
 from ...report import page
@@ -40,6 +39,7 @@ else:
     ansible_runner = optional("ansible_runner", "ansible-runner")
     junitparser = optional("junitparser")
 
+CLI = __package__.rpartition(".")[0]
 GATHER_AFTER = {"boot", "wait", "validate", "add_nodes", "validate-day2"}
 LARGE = 64 * 2**20
 #: Seconds that all verbs together may take.
@@ -215,15 +215,38 @@ class Runner:
         It has `VERBS_LIMIT` seconds; its output is `<name>.log` in the artifacts. The error has the lines that are not
         `ok`.
         """
-        name, script = "-".join([name, *arguments]), name
+        script = str(ROOT / f"ci/{name}.py")
+        return self._process("-".join([name, *arguments]), [sys.executable, script, self.cluster, *arguments])
+
+    def command(self) -> Stage:
+        """Run the job's command as `agentlab ci exec` does: in the cluster's network, by a shell; its JUnit stays in the artifacts."""
+        verb = [
+            sys.executable,
+            "-m",
+            CLI,
+            "ci",
+            "exec",
+            "--cluster",
+            self.cluster,
+            "--artifacts",
+            str(self.artifacts.folder),
+        ]
+        return self._process("command", [*verb, "--", "sh", "-c", self.job["command"]])
+
+    def _process(self, name: str, command: list[str]) -> Stage:
         start, status = time.monotonic(), 1
         # A file without a name: whatever ends this job, the artifacts never have the secrets.
         with tempfile.TemporaryFile() as log:
-            command = [sys.executable, str(ROOT / f"ci/{script}.py"), self.cluster, *arguments]
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # Its status decides: what a library prints besides is not a failure.
                 status = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, timeout=VERBS_LIMIT
+                    command,
+                    cwd=ROOT,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    check=False,
+                    timeout=VERBS_LIMIT,
                 ).returncode
             log.seek(0)
             text = redact(log.read().decode(errors="replace"), of_run(self.run_dir))
@@ -260,23 +283,31 @@ class Runner:
     def check_result(self, done: Stage) -> Stage:
         """Return the last stage of a job that expects a failure: its error lists unexpected results.
 
-        done: returned as it is unless the job has `expect`: then an empty error means that log, exit code and first
-        cause are as expected.
+        done: returned as it is unless the job has `expect`: then an empty error means that stage, log, class and first
+        cause are as expected. Before the wait there is no report; the error is the cause.
         """
         expect = self.job["expect"]
         if expect is None:
             return done
-        log, summary = self.run_dir / "logs/wait-for.log", self.run_dir / "report/summary.txt"
+        stage, log = jobs.failing(expect), self.run_dir / "logs/wait-for.log"
         said = log.read_text() if log.exists() else ""
-        first = summary.read_text().partition("\n")[0] if summary.exists() else "no report"
         wrong = [f"{text!r} is not in {log.name}" for text in expect["log"] if text not in said]
         if not done.error:
             wrong.append("nothing failed")
-        if done.exit_code != expect["exit_code"]:
-            wrong.append(f"exit code {done.exit_code}, expected {expect['exit_code']}")
-        if not re.match(f"First cause: {expect['cause']}", first):
+        if done.name != stage:
+            wrong.append(f"ended with {done.name}, expected {stage}")
+        # Only the wait has a program whose exit code must be right by itself.
+        code = done.exit_code if stage == "wait" else int(self.ended(done))
+        if code != expect["exit_code"]:
+            wrong.append(f"exit code {code}, expected {expect['exit_code']}")
+        first = self._reported() if stage == "wait" else done.error.partition("\n")[0]
+        if not re.match(("First cause: " if stage == "wait" else "") + expect["cause"], first):
             wrong.append(f"{first!r}, expected {expect['cause']!r}")
         return done._replace(error="; ".join([*wrong, *([done.error] if wrong and done.error else [])]))
+
+    def _reported(self) -> str:
+        summary = self.run_dir / "report/summary.txt"
+        return summary.read_text().partition("\n")[0] if summary.exists() else "no report"
 
     def collect(self) -> None:
         """Copy the run directory without secrets, with the page of the run, and pack the report under the names of OpenShift CI.
@@ -359,25 +390,3 @@ def fresh(path: Path) -> Path:
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
     return path
-
-
-def settle(values: Mapping[str, object], assignments: list[str]) -> dict[str, Any]:
-    """Return a profile with `a.b=value` laid over it; values are YAML. ValueError names an assignment that is not one.
-
-    values: the profile as plain data, which is not changed; assignments: texts. Missing mappings on the path are added.
-    """
-    from ...documents import load_yaml
-
-    result: dict[str, Any] = copy.deepcopy(dict(values))
-    for text in assignments:
-        path, equals, value = text.partition("=")
-        *parents, last = path.strip().split(".")
-        if not equals or not last or not all(parents):
-            raise ValueError(f"--set {text!r}: is not of the form field.field=value")
-        place = result
-        for name in parents:
-            place = place.setdefault(name, {})
-            if not isinstance(place, dict):
-                raise ValueError(f"--set {text!r}: {name} is not a mapping in the profile")
-        place[last] = load_yaml(value, name=f"--set {path}")
-    return result

@@ -40,10 +40,11 @@ def collect(run_dir: Path, *, live: bool = False, clock: Callable[[], float] = t
 def write(run_dir: Path) -> Run:
     """Write the page of a run, its document and its JUnit, each complete or not at all; return the document.
 
-    Raises `OSError`.
+    run_dir: exists; `report` in it is made. Raises `OSError`.
     """
-    run, text = collect(run_dir)
     folder = run_dir / REPORT
+    folder.mkdir(exist_ok=True)
+    run, text = collect(run_dir)
     write_atomic(folder / DOCUMENT, json.dumps(run) + "\n", 0o600)
     write_atomic(folder / intervals.FILE, json.dumps(intervals.intervals(run)) + "\n", 0o600)
     write_atomic(folder / JUNIT, junit.text(junit.suites(run)), 0o600)
