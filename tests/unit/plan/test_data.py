@@ -239,6 +239,7 @@ def test_no_format_takes_two_lines() -> None:
         "http": "/readyz",
         "wwn": "0x5000c50015ea71ac",
         "hctl": "0:0:0:1",
+        "iqn": "iqn.2024-01.org.example:master-0",
         "name_format": "a-%d",
         "image": "lab",
         "unit": "a.service",
