@@ -1,4 +1,7 @@
-"""HA with a master and a worker on another host: sandboxes play both hosts, a pair of links joins them, and ssh leads to the second."""
+"""HA with a master and two workers on another host: sandboxes play both hosts, a pair of links joins them, and ssh leads to the second.
+
+A master and a worker are placed there by name, the other worker by memory.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +43,10 @@ def test_ha_with_machines_on_another_host(tmp_path: Path, guests: None) -> None:
         }
         (base / "profile.yml").write_text(yaml.safe_dump(profile))
         run_dir = base / "runs" / CLUSTER
-        environment = {**os.environ, **hosts.ansible(config), "AGENTLAB_RUNS": str(base / "runs")}
+        environment = {**os.environ, **hosts.ansible(config), "AGENTLAB_RUNS": str(base / "runs"), "CLUSTER": CLUSTER}
 
         def agentlab(*words: str, check: bool = True) -> str:
-            command = [*namespaces.enter(near, str(ROOT)), sys.executable, "-m", CLI, *words, "--cluster", CLUSTER]
+            command = [*namespaces.enter(near, str(ROOT)), sys.executable, "-m", CLI, *words]
             done = subprocess.run(
                 command,
                 stdout=subprocess.PIPE,
@@ -65,7 +68,9 @@ def test_ha_with_machines_on_another_host(tmp_path: Path, guests: None) -> None:
             there = subprocess.run(
                 [*namespaces.enter(far), "virsh", "list", "--name"], capture_output=True, text=True, check=True
             )
-            assert sorted(there.stdout.split()) == [f"{CLUSTER}_master_1", f"{CLUSTER}_worker_1"]
+            assert sorted(there.stdout.split()) == [
+                f"{CLUSTER}_{name}" for name in ("master_1", "worker_0", "worker_1")
+            ]
             assert json.loads(agentlab("status", "-o", "json"))["hosts"][1]["power"] == "on"
             assert "nothing changed" in agentlab("deploy")
 
