@@ -27,8 +27,9 @@ ip -netns "$1" link set under up
 ip -netns "$0" link set under up
 """
 
-# What libvirt keeps of the first network and of the first pool of a host: chains of nftables, directories.
+# What libvirt keeps of the first network, pool and machine of a host: chains of nftables, directories.
 _FIRST = """
+mkdir -p /var/log/libvirt/qemu
 echo "<network><name>first</name><bridge name='first'/><dns enable='no'/></network>" | virsh net-define /dev/stdin
 virsh net-start first
 virsh net-destroy first
@@ -47,7 +48,7 @@ echo --mounts; cut -d' ' -f5 /proc/self/mountinfo | grep -E 'agtest|/run/netns$'
 echo --ports; ss -Hlntu | awk '{print $1, $5}' | sort
 echo --forwarding; grep -r . /proc/sys/net/ipv[46]/conf/*/forwarding /proc/sys/net/ipv4/ip_forward
 echo --processes; ps -eo comm= | grep -E 'libvirt|virtlog|dnsmasq|registry|chronyd|agentlab|swtpm|ovs' | sort
-echo --files; ls -A /run /var/lib /var/lib/libvirt /var/log/libvirt /etc/libvirt /var/cache/libvirt 2>/dev/null
+echo --files; ls -A /run /var/lib /var/lib/libvirt /var/log/libvirt /var/log/libvirt/qemu /etc/libvirt /var/cache/libvirt 2>/dev/null
 """
 
 

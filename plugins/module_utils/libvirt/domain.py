@@ -28,6 +28,8 @@ METADATA = "{https://agentlab.test/xmlns/1.0}node"
 TCG_CPU = "Nehalem"
 Medium = Literal["cdrom", "usb", "network", "lun"]
 _COMPARED = {("scsi", "virtio-scsi"), ("usb", "none"), ("usb", "qemu-xhci")}
+LOGS = Path("/var/log/libvirt/qemu")
+"""Where libvirt keeps the log of each machine's QEMU, as `NAME.log` and, rotated, `NAME.log.N`; a sandbox has its own there."""
 UNDEFINE = 4 | 2 | 1 | 16  # NVRAM | SNAPSHOTS_METADATA | MANAGED_SAVE | CHECKPOINTS_METADATA
 
 
@@ -174,7 +176,7 @@ def defined(domain: libvirt.virDomain) -> ET.Element:
 
 
 def remove(connection: libvirt.virConnect, name: str, mark: str) -> bool:
-    """Stop and undefine domain `name` if it carries `mark`, with its NVRAM and TPM state; return whether it was there.
+    """Stop and undefine domain `name` if it carries `mark`, with its NVRAM, TPM state and logs; return whether it was there.
 
     Disks stay: they belong to the pool (`storage.remove`). A domain without this mark is left alone.
     """
@@ -185,6 +187,8 @@ def remove(connection: libvirt.virConnect, name: str, mark: str) -> bool:
         domain.destroy()
     if domain.isPersistent():
         domain.undefineFlags(UNDEFINE)
+    for log in [LOGS / f"{name}.log", *LOGS.glob(f"{name}.log.*")]:
+        log.unlink(missing_ok=True)
     return True
 
 

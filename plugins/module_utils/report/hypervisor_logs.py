@@ -19,6 +19,7 @@ from typing import IO, NamedTuple
 from ..documents import load_json
 from ..errors import LabError
 from ..files import new_file
+from ..libvirt.domain import LOGS as QEMU_LOGS
 from ..plan import hypervisors
 from ..plan.machines import carried
 from ..plan.model import Plan
@@ -103,7 +104,7 @@ def qemu(plan: Plan, keep: Keep) -> None:
     hypervisor = plan["hypervisor"]
     # A sandbox shows its own directory at that path.
     private = namespaces.private(Path(hypervisor["state_dir"]), "/var/log/libvirt") / "qemu"
-    folder = private if hypervisor["kind"] == "sandbox" else Path(_QEMU_LOGS)
+    folder = private if hypervisor["kind"] == "sandbox" else QEMU_LOGS
     for path in sorted(folder.glob(f"{plan['cluster']['name']}_*.log")):
         _file(keep, f"libvirt/qemu/{path.name}", path)
 

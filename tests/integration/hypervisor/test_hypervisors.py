@@ -250,6 +250,7 @@ def test_logs_of_all_are_gathered(lab: Any, far: namespaces.Running, base: Path)
     assert "libvirt/agtest_master_2.xml" not in said and len(gathered(2, "third-bmc")) == 3, said
     at(far, "ip", "link", "set", "dev", "under", "up")
     one.play("destroy")
+    assert at(far, "ls", "/var/log/libvirt/qemu") == ""
 
 
 def host_pid(one: Any, name: str = "second") -> int:
