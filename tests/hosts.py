@@ -27,8 +27,11 @@ ip -netns "$1" link set under up
 ip -netns "$0" link set under up
 """
 
-# What libvirt keeps of the first network, pool and machine of a host: chains of nftables, directories.
+# What a host keeps of its first network namespace, and libvirt of the first network, pool and machine: a mount, chains of nftables,
+# directories.
 _FIRST = """
+ip netns add first
+ip netns delete first
 mkdir -p /var/log/libvirt/qemu
 echo "<network><name>first</name><bridge name='first'/><dns enable='no'/></network>" | virsh net-define /dev/stdin
 virsh net-start first
@@ -86,7 +89,8 @@ def played(base: Path, role: str) -> Iterator[namespaces.Running]:
 def joined(base: Path, near: namespaces.Running) -> Iterator[namespaces.Running]:
     """Another host, to which a pair of links with an MTU of 1550 leads from the host `near`."""
     with played(base, "far") as far:
-        subprocess.run([*namespaces.enter(far), "sh", "-e", "-c", _FIRST], capture_output=True, check=True)
+        for one in (near, far):
+            subprocess.run([*namespaces.enter(one), "sh", "-e", "-c", _FIRST], capture_output=True, check=True)
         subprocess.run(["sh", "-e", "-c", _JOIN, far.netns, near.netns], check=True)
         for one in (near, far):  # an end has its own address of IPv6 when the other one is up
             for __ in range(300):

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 PROFILES = ROOT / "config_examples"
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())["jobs"]
 # Profiles whose configs do not say all: a real release, files of the user, networks besides the machine network, and segments.
-NOT_IN_CONFIGS = {"sno_ipv4_ocp", "sno_okd", "sno_bond_vlan", "compact_balancer_static", "compact_ipi"}
+NOT_IN_CONFIGS = {"sno_ipv4_ocp", "sno_okd", "sno_bond_vlan", "sno_iscsi", "compact_balancer_static", "compact_ipi"}
 LEVEL = 'time="2026-11-23T10:12:17Z" level=warning msg="'
 
 
