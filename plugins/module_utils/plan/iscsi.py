@@ -44,10 +44,12 @@ def add(plan: Plan, _profile: Profile) -> None:
 def script(plan: Plan) -> str:
     """Return the iPXE script of all machines, which know their host names by DHCP.
 
-    iPXE leaves the session's values in the firmware's table (iBFT), from which Linux makes a session of its own.
+    iPXE leaves the session's values in the firmware's table (iBFT), from which Linux makes a session of its own. Raises
+    `ValueError` for a plan of another boot mode.
     """
     iscsi = plan["services"].get("iscsi")
-    assert iscsi  # only plans of this boot mode have the script
+    if not iscsi:
+        raise ValueError("services.iscsi is missing: the plan is not one of `boot: {mode: iscsi}`")
     name = f"{_base(plan)}:${{hostname}}"
     root = f"iscsi:{in_url(iscsi['address'])}::{iscsi['port']}:{iscsi['lun']}:{name}"
     return f"#!ipxe\nset initiator-iqn {name}\nsanboot --keep {root}\n"
