@@ -120,10 +120,10 @@ class Lab:
                 foreign.image(self.image, other)
             files.append(other)
         if not self.check:
-            published = MODES[self.mode].published
-            for path in files if published else MODES[self.mode].fetched(self.image):
+            mode = MODES[self.mode]
+            for path in files if mode.published else mode.next_to(self.image):
                 media.publish(self.plan, path)
-            if MODES[self.mode].medium == "lun":
+            if mode.medium == "lun":
                 media.write(self.plan, self.plan["boot"]["script"], iscsi.script(self.plan))
         return images
 

@@ -36,13 +36,10 @@ class Mode(NamedTuple):
 
         Of the modes `pxe`, `minimal` and `iscsi` those are all files of a folder, too, which is read here.
         """
-        return sorted({image, *self.more(image), *self._beside(image)})
+        return sorted({image, *self.more(image), *self.next_to(image)})
 
-    def fetched(self, image: Path) -> list[Path]:
-        """Return those of `files` that machines fetch from the lab's file server."""
-        return self.files(image) if self.published else self._beside(image)
-
-    def _beside(self, image: Path) -> list[Path]:
+    def next_to(self, image: Path) -> list[Path]:
+        """Return the files that are published with `image`, or without it where machines do not fetch the image."""
         return [] if self.beside is None else sorted((image.parent / self.beside).glob("*"))
 
 

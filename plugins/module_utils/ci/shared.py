@@ -258,7 +258,7 @@ def archives(report: Path, target: Path) -> None:
     """Pack a gathered report under the names that tools for OpenShift CI look for.
 
     `agent-gather-<host>.tar.xz` has the logs of a host, `libvirt-logs.tar.gz` the consoles,
-    `agent-gather-console-screenshots.tar.xz` pictures of the screens. What is in the report is redacted already. Raises
+    `agent-gather-console-screenshots.tar.xz` pictures of the screens. Texts in the report are redacted already. Raises
     OSError.
     """
     for host in sorted(path for path in (report / "hosts").glob("*") if path.is_dir()):

@@ -36,7 +36,6 @@ ARCHIVE = "logs.tar.xz"
 _NOTE = "note.json"
 _NOTE_BYTES = 1 << 20
 _SCREEN_SECONDS = 60
-_QEMU_LOGS = "/var/log/libvirt/qemu"
 _VIRSH = ("virsh", "-c", "qemu:///system")
 _ERRORS = (subprocess.SubprocessError, OSError, LabError)
 
@@ -103,7 +102,7 @@ def qemu(plan: Plan, keep: Keep) -> None:
     """Keep QEMU's logs of the cluster's machines. Raises `OSError`."""
     hypervisor = plan["hypervisor"]
     # A sandbox shows its own directory at that path.
-    private = namespaces.private(Path(hypervisor["state_dir"]), "/var/log/libvirt") / "qemu"
+    private = namespaces.private(Path(hypervisor["state_dir"]), str(QEMU_LOGS.parent)) / QEMU_LOGS.name
     folder = private if hypervisor["kind"] == "sandbox" else QEMU_LOGS
     for path in sorted(folder.glob(f"{plan['cluster']['name']}_*.log")):
         _file(keep, f"libvirt/qemu/{path.name}", path)
