@@ -17,6 +17,7 @@ from ..plan.iscsi import NETWORK
 from ..plan.machines import Disk, Nic, Node
 from ..plan.outside import Machine
 from ..state.owner import Owner
+from . import LOGS
 from .connection import lookup
 from .xmldiff import difference, element, text, unified
 
@@ -28,8 +29,6 @@ METADATA = "{https://agentlab.test/xmlns/1.0}node"
 TCG_CPU = "Nehalem"
 Medium = Literal["cdrom", "usb", "network", "lun"]
 _COMPARED = {("scsi", "virtio-scsi"), ("usb", "none"), ("usb", "qemu-xhci")}
-LOGS = Path("/var/log/libvirt/qemu")
-"""Where libvirt keeps the log of each machine's QEMU, as `NAME.log` and, rotated, `NAME.log.N`; a sandbox has its own there."""
 UNDEFINE = 4 | 2 | 1 | 16  # NVRAM | SNAPSHOTS_METADATA | MANAGED_SAVE | CHECKPOINTS_METADATA
 
 

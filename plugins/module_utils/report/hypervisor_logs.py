@@ -19,7 +19,7 @@ from typing import IO, NamedTuple
 from ..documents import load_json
 from ..errors import LabError
 from ..files import new_file
-from ..libvirt.domain import LOGS as QEMU_LOGS
+from ..libvirt import LOGS as QEMU_LOGS
 from ..plan import hypervisors
 from ..plan.machines import carried
 from ..plan.model import Plan
