@@ -17,6 +17,7 @@ VIRTUAL_TYPES = frozenset({"bridge", "dummy", "tun", "tap", "veth", "macvlan", "
 #: Eligible kinds of disks, in the order of messages, and additional ones of s390x.
 DRIVE_TYPES = ("HDD", "SSD", "Multipath", "RAID", "iSCSI", "FC")
 _DRIVE_TYPES_S390X = ("ECKD (ESE)", "ECKD", "FBA")
+_BAD_PATH = "Installation on multipath device is not possible due to errors on at least one iSCSI disk"
 _OWN_REASONS = (
     "Disk is too small (",
     "Drive type is ",
@@ -24,6 +25,9 @@ _OWN_REASONS = (
     "Cannot find the network interface behind the default route",
     "Cannot parse iSCSI host IP ",
     "iSCSI host IP ",
+    "Disk is a member of multipath device ",
+    "Multipath device has path",
+    _BAD_PATH,
 )
 
 HOSTNAME = r"^[a-z0-9][a-z0-9-]{0,62}(?:[.][a-z0-9-]{1,63})*$"
@@ -115,6 +119,7 @@ def prepare(raw: Inventory, least_gb: float, keep_virtual: bool) -> Inventory:
             )
         if disk.get("drive_type") == "iSCSI":
             reasons += _iscsi_reasons(disk, raw)
+        reasons += _multipath_reasons(disk, raw)
         disks.append(
             {
                 **disk,
@@ -155,6 +160,33 @@ def _iscsi_reasons(disk: Disk, raw: Inventory) -> list[str]:
     if has_address(nic, text):
         return [f"iSCSI host IP {text} is the same as host IP, they must be different"]
     return []
+
+
+def paths_of(disk: Disk, inventory: Inventory) -> list[Disk]:
+    """Return the paths of a multipath device: the disks that it holds."""
+    return [one for one in inventory.get("disks", ()) if disk.get("name") in one.get("holders", "").split(",")]
+
+
+def _multipath_reasons(disk: Disk, raw: Inventory) -> list[str]:
+    """Return why a multipath device or one of its paths is not eligible: all paths must be FC, or all iSCSI, and none is a disk itself."""
+    if disk.get("drive_type") in ("FC", "iSCSI"):
+        devices = [one for one in raw.get("disks", ()) if one.get("drive_type") == "Multipath"]
+        return [
+            f"Disk is a member of multipath device {device.get('name')} and is not eligible for installation. "
+            "Use the multipath device instead."
+            for device in devices
+            if device.get("name") in disk.get("holders", "").split(",")
+        ]
+    if disk.get("drive_type") != "Multipath":
+        return []
+    paths = paths_of(disk, raw)
+    kinds = {path.get("drive_type") for path in paths}
+    if not kinds & {"FC", "iSCSI"}:
+        return ["Multipath device has path of unsupported type. It must be FC, iSCSI"]
+    reasons = ["Multipath device has paths of different types, but they must all be the same type"] if len(kinds) > 1 else []
+    if any(_iscsi_reasons(path, raw) for path in paths if path.get("drive_type") == "iSCSI"):
+        reasons.append(_BAD_PATH)
+    return reasons
 
 
 def kept(
@@ -200,16 +232,21 @@ def find_disk(inventory: Inventory, ident: str) -> Disk | None:
 
 
 def lun_arguments(inventory: Inventory, ident: str, *, addressed: bool) -> list[str]:
-    """Return the kernel arguments by which an installed system finds the disk `ident` again, if that is a LUN.
+    """Return the kernel arguments by which an installed system finds the disk `ident` again, if that is a LUN or a multipath device.
 
-    It is in the firmware's table, and reached over the interface of its session. addressed: a user gave an `ip=` argument.
+    A LUN is in the firmware's table, and reached over the interface of its session. addressed: a user gave an `ip=` argument.
     """
     disk = find_disk(inventory, ident)
-    if disk is None or disk.get("drive_type") != "iSCSI":
+    kind = disk.get("drive_type") if disk else ""
+    if disk is None or kind not in ("iSCSI", "Multipath"):
         return []
-    ip = disk.get("iscsi", {}).get("host_ip_address", "")
-    nics = [] if addressed else [nic for nic in inventory.get("interfaces", ()) if has_address(nic, ip)]
-    return ["rd.iscsi.firmware=1", *(ip_argument(nic, "dhcp6" if ":" in ip else "dhcp") for nic in nics)]
+    found = ["rw", "rd.multipath=default"] if kind == "Multipath" else []
+    for lun in [disk] if kind == "iSCSI" else paths_of(disk, inventory):
+        if lun.get("drive_type") == "iSCSI":
+            ip = lun.get("iscsi", {}).get("host_ip_address", "")
+            nics = [] if addressed else [nic for nic in inventory.get("interfaces", ()) if has_address(nic, ip)]
+            found += ["rd.iscsi.firmware=1", *(ip_argument(nic, "dhcp6" if ":" in ip else "dhcp") for nic in nics)]
+    return list(dict.fromkeys(found))
 
 
 def ip_argument(nic: Interface, kind: str) -> str:

@@ -26,6 +26,7 @@ from .validations import WILDCARD, control_planes, domain, is_day2, machine_cidr
 CONTINUE, EXIT = "continue", "exit"
 #: Maximum number of a host's addresses that other hosts probe, regardless of its inventory.
 PROBED = 256
+_NOT_FORMATTED = ("FC", "iSCSI", "LVM", "Multipath")
 _CHECKS = ("tang-connectivity-check", "free-network-addresses", "dhcp-lease-allocate")
 _LATE_CHECKS = ("ntp-synchronizer", "domain-resolution", "verify-vips")
 #: Steps that check the same at each poll.
@@ -291,6 +292,7 @@ def install_request(v: StepView) -> dict[str, Any]:
         disk["id"]
         for disk in v.inventory.get("disks", ())
         if disk.get("bootable")
+        and disk.get("drive_type") not in _NOT_FORMATTED
         and not disk.get("is_installation_media")
         and disk["id"] not in skipped
         and disk["id"] != install_disk

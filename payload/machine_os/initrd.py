@@ -28,6 +28,8 @@ CHROOTED = (
     "udevadm",
     "id",
 )
+# Programs that find the root file system, with their libraries.
+PROGRAMS = ("iscsistart", "dmsetup", "kpartx")
 NO_OP = ("setfiles", "restorecon")
 FILES = Path(__file__).parent / "files/initrd"
 
@@ -84,7 +86,8 @@ def build(distro: Distro, parts: Path, root: Path, release: str, work: Path, out
     _script("systemd-version.py", work / "usr/libexec/systemd-version.py", values)
     for name in ("initrd-network", "initrd-network.lease"):
         _script(name, work / "usr/libexec" / name, values)
-    _program(distro, root, "usr/sbin/iscsistart", work)
+    for name in PROGRAMS:
+        _program(distro, root, f"usr/sbin/{name}", work)
     for names, script in ((CHROOTED, "chrooted"), (NO_OP, "no-op")):
         for name in names:
             (work / "bin" / name).unlink(missing_ok=True)

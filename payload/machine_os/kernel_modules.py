@@ -64,6 +64,7 @@ MODULES: tuple[str, ...] = (
     "drivers/iscsi",
     "drivers/md/dm-mod",
     "drivers/md/dm-multipath",
+    "drivers/md/dm-service-time",
     "drivers/md/dm-crypt",
     "drivers/md/md-mod",
     "drivers/md/raid1",
@@ -153,6 +154,8 @@ INITRD_MODULES: tuple[str, ...] = (
     "efivarfs",
     "iscsi_ibft",
     "iscsi_tcp",
+    "dm_multipath",
+    "dm_service_time",
 )
 # Loaded before hardware detection.
 INITRD_PRELOAD: tuple[str, ...] = ("loop", "squashfs", "overlay", "isofs", "sr_mod", "sd_mod")

@@ -67,6 +67,7 @@ ROOTFS: tuple[str, ...] = (
     "zstd",
     "tzdata",
     "open-iscsi",  # a root disk that is an iSCSI LUN
+    "multipath-tools",  # one that is reached over several paths
     "haproxy",  # of a machine outside of the cluster that is its load balancer; no node starts it
 )
 
@@ -160,6 +161,7 @@ EXCLUDE: tuple[str, ...] = (
     "usr/share/debconf",
     "usr/share/dpkg",
     "usr/share/initramfs-tools",
+    "usr/include",
     "usr/share/keyrings",
     "usr/share/fish",
     "usr/share/zoneinfo/right",
@@ -174,6 +176,15 @@ EXCLUDE: tuple[str, ...] = (
     "usr/lib/*/gconv",
     "usr/lib/*/libdb-*",
     "usr/lib/*/libicu*",
+    # udev's own scsi_id names disks; multipath-tools depends on sg3-utils, which would name them in another way
+    "usr/bin/sg_*",
+    "usr/bin/sginfo",
+    "usr/bin/sgm_dd",
+    "usr/bin/sgp_dd",
+    "usr/bin/scsi_*",
+    "usr/bin/rescan-scsi-bus.sh",
+    "usr/lib/*/libsgutils*",
+    "usr/lib/udev/rules.d/5[58]-scsi-sg3*",
     "usr/lib/gnupg",
     "usr/lib/gnupg2",
     "usr/bin/gpg*",

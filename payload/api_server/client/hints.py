@@ -43,10 +43,10 @@ TESTS: dict[str, Callable[[Disk, Any], bool]] = {
 
 
 def accepted(disks: Sequence[Disk], hints: Mapping[str, Any]) -> list[Disk]:
-    """Return the disks that match every hint. ValueError names an unknown hint.
+    """Return the eligible disks that match every hint. ValueError names an unknown hint.
 
     The order is that of `disks`; without hints all match. Hints are those of the install-config's `rootDeviceHints`;
-    null and empty ones are ignored. Eligibility is not looked at.
+    null and empty ones are ignored. A path of a multipath device has its WWN and serial number, and is not eligible.
     """
     unknown = [name for name in hints if name not in TESTS]
     if unknown:
@@ -54,5 +54,6 @@ def accepted(disks: Sequence[Disk], hints: Mapping[str, Any]) -> list[Disk]:
     return [
         disk
         for disk in disks
-        if all(TESTS[name](disk, value) for name, value in hints.items() if value not in (None, ""))
+        if disk.get("installation_eligibility", {}).get("eligible")
+        and all(TESTS[name](disk, value) for name, value in hints.items() if value not in (None, ""))
     ]

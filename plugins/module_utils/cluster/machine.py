@@ -17,17 +17,21 @@ COMMAND = (
     "echo name $(hostname); "
     "echo firmware $(test -d /sys/firmware/efi && echo uefi || echo bios); "
     f"echo secure $(od -An -tu1 -j4 -N1 {_SECURE_BOOT} 2>/dev/null); "
-    "echo iscsi $(cat /sys/class/iscsi_session/*/targetname 2>/dev/null); "
+    "echo iscsi $(cat /sys/class/iscsi_session/*/targetname 2>/dev/null | sort -u); "
+    "echo paths $(sudo multipathd show paths raw format %m:%t:%o:%T 2>/dev/null); "
     "echo tpm $(cat /sys/class/tpm/tpm0/tpm_version_major 2>/dev/null); "
     "lsblk --json --bytes --output NAME,TYPE,TRAN,SERIAL,SIZE,MOUNTPOINTS"
 )
+
+_ACTIVE = "active:running:ready"
+"""A path that carries I/O: its states in the kernel's device-mapper, of the SCSI device, and of multipathd's checker."""
 
 
 class Seen(NamedTuple):
     """What a node has; a USB stick is not one of its disks. problem: why that is not known.
 
     disk: serial number of the disk with the boot file system, or why there is none; lun: name of the iSCSI target whose LUN
-    it is, or nothing; sizes: of all disks, in bytes, sorted;
+    it is, or nothing; paths: number of its active paths if it is a multipath device, else 0; sizes: of all disks, in bytes, sorted;
     firmware: `uefi` or `bios`; secure_boot, tpm: as messages.
     """
 
@@ -37,6 +41,7 @@ class Seen(NamedTuple):
     tpm: str = ""
     disk: str = ""
     lun: str = ""
+    paths: int = 0
     sizes: tuple[int, ...] = ()
     problem: str = ""
 
@@ -70,6 +75,7 @@ def read(text: str, name: str) -> Seen:
         if one["type"] == "disk" and one.get("tran") != "usb"
     ]
     root = next((one for one in there if _mounted(one, "/boot")), None)
+    devices = {_multipath(one) or one["name"]: one for one in there}
     return Seen(
         name=words["name"].strip(),
         firmware=words["firmware"].strip(),
@@ -77,8 +83,14 @@ def read(text: str, name: str) -> Seen:
         tpm={"2": "2.0", "1": "1.2"}.get(words["tpm"].strip(), "none"),
         disk=str((root or {}).get("serial") or "no disk with /boot"),
         lun=words.get("iscsi", "").strip() if (root or {}).get("tran") == "iscsi" else "",
-        sizes=tuple(sorted(int(one["size"]) for one in there)),
+        paths=words.get("paths", "").split().count(f"{_multipath(root or {})}:{_ACTIVE}"),
+        sizes=tuple(sorted(int(one["size"]) for one in devices.values())),
     )
+
+
+def _multipath(disk: Mapping[str, Any]) -> str:
+    """Return the name of the multipath device that a disk is a path of, or nothing."""
+    return next((str(child["name"]) for child in disk.get("children") or [] if child["type"] == "mpath"), "")
 
 
 def _mounted(device: Mapping[str, Any], place: str) -> bool:
@@ -106,6 +118,8 @@ def findings(node: Node, seen: Seen) -> Iterator[Finding]:
     yield Finding("disks", _sizes(planned), _sizes(seen.sizes))
     if iqn := node["disks"][0].get("iqn"):
         yield Finding("root disk", f"LUN of {iqn}", f"LUN of {seen.lun}" if seen.lun else f"local disk {seen.disk}")
+        if paths := node["disks"][0].get("paths"):
+            yield Finding("active paths to the root disk", str(paths), str(seen.paths))
         return
     wanted = disks.matching(node["disks"], node["root_device"], node.get("root_device_hints"))
     if wanted is not None:

@@ -277,6 +277,8 @@ class _Exporter:
                 if not extra["ipv4"].endswith(".0/24"):
                     self.lose(f"extra_networks.{index}.ipv4", "dev-scripts has three octets, of a network with 24 bits")
                 continue
+            if extra["name"] in iscsi.networks(self.given):  # lost with boot.paths
+                continue
             variable = extra["name"].upper()
             taken = {name.upper() for name in names}
             if not re.fullmatch(NAME, variable) or variable in taken:
@@ -326,7 +328,7 @@ class _Exporter:
                 self.lose("firmware", f"{mode.upper()} in a scenario of dev-scripts has bios")
         elif firmware != MACHINE["firmware"]:
             self.put("LIBVIRT_FIRMWARE", firmware, "firmware")
-        self.only_default("boot.eject")
+        self.only_default("boot.eject", "boot.paths")
         if mode in ("minimal", iscsi.MODE):
             self.put("AGENT_MINIMAL_ISO", "true", "boot.mode")
         elif mode == "config-image":

@@ -1,58 +1,88 @@
 """The boot mode `iscsi`: the first disk of each machine is a LUN, from which it boots by iPXE. docs/hosts.md is the guide.
 
 As dev-scripts has it (`agent/iscsi_utils.sh`): a network of its own, a target for each machine with the name of its
-initiator, and a minimal ISO at the beginning of the LUN, which the installation overwrites.
+initiator, and a minimal ISO at the beginning of the LUN, which the installation overwrites. With two paths there is a
+second network, in which the targets have a second portal: the LUN is a multipath device.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..addresses import in_url
-from .model import Plan
+from .model import IscsiService, Plan
 from .options import Profile
 
 MODE = "iscsi"
 NETWORK = "iscsi"
-"""Name of the network between machines and targets."""
-IPV4 = "192.168.145.0/24"
-"""Its range unless the profile has a network of that name; dev-scripts' `ISCSI_NETWORK_SUBNET`."""
+"""Name of the network between machines and targets, over which they boot."""
+SECOND = "iscsi2"
+"""Name of the network of the second path to each LUN."""
+_IPV4 = {NETWORK: "192.168.145.0/24", SECOND: "192.168.146.0/24"}
+"""Ranges unless the profile has a network of that name; the first is dev-scripts' `ISCSI_NETWORK_SUBNET`."""
 PORT = 3260
 """Of the targets, as IANA has it."""
 _PREFIX = "iqn.2024-01"
 
 
+def networks(profile: Mapping[str, Any]) -> list[str]:
+    """Return the names of the networks to the LUNs, one for each path; none in another boot mode."""
+    boot = profile["boot"]
+    return [NETWORK, SECOND][: boot["paths"]] if boot["mode"] == MODE else []
+
+
 def laid(profile: dict[str, Any]) -> None:
-    """Give a profile that is laid over its defaults the network `iscsi`, if the boot mode needs it and it has none."""
-    if profile["boot"]["mode"] == MODE and all(one["name"] != NETWORK for one in profile["extra_networks"]):
-        profile["extra_networks"].append({"name": NETWORK, "ipv4": IPV4})
+    """Give a profile that is laid over its defaults the networks to the LUNs that it needs and does not have."""
+    there = {one["name"] for one in profile["extra_networks"]}
+    profile["extra_networks"] += [
+        {"name": name, "ipv4": _IPV4[name]} for name in networks(profile) if name not in there
+    ]
 
 
-def add(plan: Plan, _profile: Profile) -> None:
+def add(plan: Plan, profile: Profile) -> None:
     """Add targets, their service and the iPXE script to a plan whose machines boot from LUNs. The plan is changed."""
-    boot = plan["boot"]
-    if boot["mode"] != MODE:
+    boot, wanted = plan["boot"], networks(profile)
+    if not wanted:
         return
-    gateway = next(one for one in plan["networks"] if one["name"] == NETWORK)["subnets"][0]["gateway"]
+    by_name = {one["name"]: one["subnets"][0]["gateway"] for one in plan["networks"]}
+    gateway = by_name[NETWORK]
+    plan["services"]["iscsi"] = {"address": gateway, "port": PORT, "lun": 1}
+    if SECOND in wanted:
+        plan["services"]["iscsi"]["second"] = by_name[SECOND]
     for node in plan["nodes"]:
         node["disks"][0]["iqn"] = f"{_base(plan)}:{node['name']}"
-    plan["services"]["iscsi"] = {"address": gateway, "port": PORT, "lun": 1}
+        if len(wanted) > 1:
+            node["disks"][0]["paths"] = len(wanted)
     boot["script"] = boot["script"].replace(".ipxe", "-iscsi.ipxe")
     boot["script_url"] = f"http://{in_url(gateway)}:{plan['services']['http']['port']}/{boot['script']}"
+
+
+def addresses(service: IscsiService) -> list[str]:
+    """Return the addresses of the targets, one for each path."""
+    second = service.get("second")
+    return [service["address"], *([second] if second else [])]
 
 
 def script(plan: Plan) -> str:
     """Return the iPXE script of all machines, which know their host names by DHCP.
 
-    iPXE leaves the session's values in the firmware's table (iBFT), from which Linux makes a session of its own. Raises
+    iPXE leaves the sessions' values in the firmware's table (iBFT), from which Linux makes sessions of its own. Its NICs
+    are numbered as those of the machines, all of which have the same ones; the one that booted has an address. Raises
     `ValueError` for a plan of another boot mode.
     """
     iscsi = plan["services"].get("iscsi")
     if not iscsi:
         raise ValueError("services.iscsi is missing: the plan is not one of `boot: {mode: iscsi}`")
     name = f"{_base(plan)}:${{hostname}}"
-    root = f"iscsi:{in_url(iscsi['address'])}::{iscsi['port']}:{iscsi['lun']}:{name}"
-    return f"#!ipxe\nset initiator-iqn {name}\nsanboot --keep {root}\n"
+    roots = " ".join(
+        f"iscsi:{in_url(address)}::{iscsi['port']}:{iscsi['lun']}:{name}" for address in addresses(iscsi)
+    )
+    lines = ["#!ipxe", f"set initiator-iqn {name}", f"sanboot --keep {roots}"]
+    if iscsi.get("second"):
+        nics = [nic["network"] for nic in plan["nodes"][0]["nics"] if not nic.get("port")]
+        lines.insert(1, f"dhcp net{nics.index(SECOND)}")
+    return "\n".join(lines) + "\n"
 
 
 def _base(plan: Plan) -> str:

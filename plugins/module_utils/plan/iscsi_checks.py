@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..releases import LATEST, RELEASES
 from .build import addressing_of, machine, node_names
 from .faults import EXTRA
-from .iscsi import MODE, NETWORK, PORT
+from .iscsi import MODE, PORT, networks
 from .options import Profile
 from .problems import Finding, Path
 
@@ -18,6 +18,9 @@ _FAULTS = ("disk_lost", "extra_host")
 def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Yield what cannot be with LUNs; a finding is path, value, and what would be right."""
     if profile["boot"]["mode"] != MODE:
+        if profile["boot"]["paths"] > 1:
+            remedy = "requires `mode: iscsi`: the service installs to a multipath device only if its paths are iSCSI or FC"
+            yield ("boot", "paths"), profile["boot"]["paths"], remedy
         return
     place: Path = ("boot", "mode")
     release = RELEASES[profile["release"]["profile"] or LATEST.name]
@@ -42,7 +45,7 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
 def _network(profile: Profile) -> Iterator[Finding]:
     for index, network in enumerate(profile["extra_networks"]):
         place: Path = ("extra_networks", index)
-        if network["name"] != NETWORK:
+        if network["name"] not in networks(profile):
             continue
         if not network.get("ipv4"):
             yield (*place, "ipv4"), None, "is required: machines boot from LUNs over IPv4"

@@ -170,6 +170,8 @@ class Disk(_Disk, total=False):
     """Whether it rotates."""
     iqn: Iqn | None
     """Name of the iSCSI target whose LUN it is, and of the only initiator that may use it; null, or not given: it is a local disk."""
+    paths: Size | None
+    """Over how many paths a LUN is reached, if over several: it is a multipath device; null, or not given: over one."""
 
 
 class Hints(TypedDict, total=False):

@@ -204,15 +204,20 @@ class ProxyService(TypedDict):
     """Its URL."""
 
 
-class IscsiService(TypedDict):
-    """The iSCSI targets (tgtd), one with one LUN for each machine."""
-
+class _IscsiService(TypedDict):
     address: Ip
     """Its address, in the network `iscsi`."""
     port: Port
     """Its port."""
     lun: Literal[1]
     """Number of the LUN in each target; tgtd has its controller at 0."""
+
+
+class IscsiService(_IscsiService, total=False):
+    """The iSCSI targets (tgtd), one with one LUN for each machine."""
+
+    second: Ip | None
+    """Its address in the network `iscsi2`, the second path; null, or not given: there is one path."""
 
 
 class _Services(TypedDict):

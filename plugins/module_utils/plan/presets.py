@@ -86,7 +86,7 @@ DEFAULTS: dict[str, Any] = {
         "http": {"port": 8089},
         "ntp": {"port": 123},
     },
-    "boot": {"mode": "redfish", "eject": "never"},
+    "boot": {"mode": "redfish", "eject": "never", "paths": 1},
     "installer": {
         "hosts_in": "agent-config",
         "ssh_key_file": None,

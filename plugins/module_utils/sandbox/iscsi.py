@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..errors import LabError
+from ..plan.iscsi import addresses
 from ..plan.machines import Disk
 from ..plan.model import Plan
 from . import processes
@@ -48,9 +49,11 @@ def render(plan: Plan, base: Path, tgtd: str, tgtadm: str) -> Service:
                 ask("--mode", "target", "--op", "delete", "--force", "--tid", str(tid))
             for words in declaration(disk, tid, settings["lun"], pool):
                 ask(*words)
-        socket.create_connection((settings["address"], settings["port"]), timeout=5).close()
+        for address in addresses(settings):
+            socket.create_connection((address, settings["port"]), timeout=5).close()
 
-    argv = [tgtd, "-f", "--iscsi", f"portal={settings['address']}:{settings['port']}"]
+    portals = [f"portal={address}:{settings['port']}" for address in addresses(settings)]
+    argv = [tgtd, "-f", "--iscsi", ",".join(portals)]
     program = processes.Program(NAME, argv, base / "log", environment, ())
     return Service(program, {}, settings["port"], "tcp", healthy, (base,))
 

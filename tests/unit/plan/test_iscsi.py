@@ -49,6 +49,21 @@ def test_the_network_of_the_profile() -> None:
     ]
 
 
+def test_two_paths() -> None:
+    plan = planned(ON.replace("iscsi}", "iscsi, paths: 2}") + "extra_networks: [{name: storage, ipv4: 10.8.0.0/24}]\n")
+    assert [(one["name"], one["subnets"][0]["cidr"]) for one in plan["networks"]][2:] == [
+        ("iscsi", "192.168.145.0/24"),
+        ("iscsi2", "192.168.146.0/24"),
+    ]
+    assert plan["services"]["iscsi"]["second"] == "192.168.146.1"
+    assert all(len(node["disks"]) == 1 and node["disks"][0]["paths"] == 2 for node in plan["nodes"])
+    assert [nic["network"] for nic in plan["nodes"][0]["nics"]] == ["ostestbm", "storage", "iscsi", "iscsi2"]
+    assert iscsi.script(plan) == (
+        f"#!ipxe\ndhcp net3\nset initiator-iqn {IQN}:${{hostname}}\nsanboot --keep iscsi:192.168.145.1::3260:1:{IQN}:${{hostname}}"
+        f" iscsi:192.168.146.1::3260:1:{IQN}:${{hostname}}\n"
+    )
+
+
 def test_a_machine_boots_from_the_network_of_its_lun() -> None:
     node = planned(ON)["nodes"][0]
     tree = domain.render(
@@ -85,6 +100,13 @@ def test_a_machine_boots_from_the_network_of_its_lun() -> None:
         (
             "extra_networks: [{name: iscsi, ipv4: 10.9.0.0/24, interface: eth1, vlan: 5}]\n",
             "extra_networks.0.vlan is 5: must be left out",
+        ),
+        ("boot: {mode: pxe, paths: 2}\n", "boot.paths is 2: requires `mode: iscsi`: the service installs to a multipath"),
+        ("boot: {mode: iscsi, paths: 3}\n", "boot.paths is 3: must be from 1 to 2"),
+        ("boot: {mode: iscsi, paths: 0}\n", "boot.paths is 0: must be from 1 to 2"),
+        (
+            "boot: {mode: iscsi, paths: 2}\nextra_networks: [{name: iscsi2, ipv6: 'fd09::/64'}]\n",
+            "extra_networks.0.ipv4: is required",
         ),
         ("nodes: {worker-1: {firmware: uefi}}\n", "nodes.worker-1.firmware is 'uefi': must be bios"),
         ("nodes: {worker-1: {extra_disks: [{size_gib: 5}]}}\n", "must be empty: the LUN is the machine's only disk"),

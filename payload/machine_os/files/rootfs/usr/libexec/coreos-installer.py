@@ -188,12 +188,23 @@ def claim(device: str) -> int:
 
 
 def partition(device: str, number: int) -> str:
+    """Return the device of a partition; those of a multipath device are devices of their own, on top of it."""
     real = os.path.realpath(device)
+    if mapped(device):
+        return f"/dev/mapper/{Path('/sys/class/block', os.path.basename(real), 'dm/name').read_text().strip()}-part{number}"
     return f"{real}p{number}" if real[-1].isdigit() else f"{real}{number}"
+
+
+def mapped(device: str) -> bool:
+    """Return whether the disk is a multipath device: the kernel does not read its partition table."""
+    return os.path.basename(os.path.realpath(device)).startswith("dm-")
 
 
 def reread(device: str, wanted: int) -> None:
     """Make the kernel read the partition table, and wait for the device nodes."""
+    if mapped(device):
+        run("udevadm", "settle")  # its rule does the same when the table was written
+        run("kpartx", "-u", "-s", "-p", "-part", device)
     for attempt in range(50):
         with open(device, "rb") as stream, contextlib.suppress(OSError):
             fcntl.ioctl(stream, BLKRRPART)
