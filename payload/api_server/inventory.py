@@ -183,7 +183,9 @@ def _multipath_reasons(disk: Disk, raw: Inventory) -> list[str]:
     kinds = {path.get("drive_type") for path in paths}
     if not kinds & {"FC", "iSCSI"}:
         return ["Multipath device has path of unsupported type. It must be FC, iSCSI"]
-    reasons = ["Multipath device has paths of different types, but they must all be the same type"] if len(kinds) > 1 else []
+    reasons = (
+        ["Multipath device has paths of different types, but they must all be the same type"] if len(kinds) > 1 else []
+    )
     if any(_iscsi_reasons(path, raw) for path in paths if path.get("drive_type") == "iSCSI"):
         reasons.append(_BAD_PATH)
     return reasons

@@ -47,9 +47,10 @@ def add(plan: Plan, profile: Profile) -> None:
         return
     by_name = {one["name"]: one["subnets"][0]["gateway"] for one in plan["networks"]}
     gateway = by_name[NETWORK]
-    plan["services"]["iscsi"] = {"address": gateway, "port": PORT, "lun": 1}
+    service: IscsiService = {"address": gateway, "port": PORT, "lun": 1}
     if SECOND in wanted:
-        plan["services"]["iscsi"]["second"] = by_name[SECOND]
+        service["second"] = by_name[SECOND]
+    plan["services"]["iscsi"] = service
     for node in plan["nodes"]:
         node["disks"][0]["iqn"] = f"{_base(plan)}:{node['name']}"
         if len(wanted) > 1:
@@ -75,9 +76,7 @@ def script(plan: Plan) -> str:
     if not iscsi:
         raise ValueError("services.iscsi is missing: the plan is not one of `boot: {mode: iscsi}`")
     name = f"{_base(plan)}:${{hostname}}"
-    roots = " ".join(
-        f"iscsi:{in_url(address)}::{iscsi['port']}:{iscsi['lun']}:{name}" for address in addresses(iscsi)
-    )
+    roots = " ".join(f"iscsi:{in_url(address)}::{iscsi['port']}:{iscsi['lun']}:{name}" for address in addresses(iscsi))
     lines = ["#!ipxe", f"set initiator-iqn {name}", f"sanboot --keep {roots}"]
     if iscsi.get("second"):
         nics = [nic["network"] for nic in plan["nodes"][0]["nics"] if not nic.get("port")]

@@ -19,7 +19,9 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Yield what cannot be with LUNs; a finding is path, value, and what would be right."""
     if profile["boot"]["mode"] != MODE:
         if profile["boot"]["paths"] > 1:
-            remedy = "requires `mode: iscsi`: the service installs to a multipath device only if its paths are iSCSI or FC"
+            remedy = (
+                "requires `mode: iscsi`: the service installs to a multipath device only if its paths are iSCSI or FC"
+            )
             yield ("boot", "paths"), profile["boot"]["paths"], remedy
         return
     place: Path = ("boot", "mode")

@@ -76,7 +76,9 @@ def why(*disks: dict[str, Any]) -> dict[str, list[str]]:
     return {str(one["name"]): one["installation_eligibility"]["not_eligible_reasons"] for one in once["disks"]}
 
 
-MEMBER = "Disk is a member of multipath device dm-0 and is not eligible for installation. Use the multipath device instead."
+MEMBER = (
+    "Disk is a member of multipath device dm-0 and is not eligible for installation. Use the multipath device instead."
+)
 MIXED = "Multipath device has paths of different types, but they must all be the same type"
 UNSUPPORTED = "Multipath device has path of unsupported type. It must be FC, iSCSI"
 DEVICE = disk("dm-0", "Multipath")
@@ -95,9 +97,7 @@ DEVICE = disk("dm-0", "Multipath")
         ([], {"dm-0": [UNSUPPORTED]}),
     ],
 )
-def test_a_multipath_device_in_place_of_its_paths(
-    disks: list[dict[str, Any]], expected: dict[str, list[str]]
-) -> None:
+def test_a_multipath_device_in_place_of_its_paths(disks: list[dict[str, Any]], expected: dict[str, list[str]]) -> None:
     assert why(DEVICE, *disks) == expected
 
 

@@ -101,7 +101,10 @@ def test_a_machine_boots_from_the_network_of_its_lun() -> None:
             "extra_networks: [{name: iscsi, ipv4: 10.9.0.0/24, interface: eth1, vlan: 5}]\n",
             "extra_networks.0.vlan is 5: must be left out",
         ),
-        ("boot: {mode: pxe, paths: 2}\n", "boot.paths is 2: requires `mode: iscsi`: the service installs to a multipath"),
+        (
+            "boot: {mode: pxe, paths: 2}\n",
+            "boot.paths is 2: requires `mode: iscsi`: the service installs to a multipath",
+        ),
         ("boot: {mode: iscsi, paths: 3}\n", "boot.paths is 3: must be from 1 to 2"),
         ("boot: {mode: iscsi, paths: 0}\n", "boot.paths is 0: must be from 1 to 2"),
         (

@@ -22,7 +22,12 @@ PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 def plan(tmp_path: Path) -> Any:
     made: Any = build.build(profile.load("sno_iscsi", PROFILES), "ostest")
     with socket.create_server(("127.0.0.1", 0)) as free:
-        made["services"]["iscsi"] = {"address": "127.0.0.1", "port": free.getsockname()[1], "lun": 1, "second": "127.0.0.2"}
+        made["services"]["iscsi"] = {
+            "address": "127.0.0.1",
+            "port": free.getsockname()[1],
+            "lun": 1,
+            "second": "127.0.0.2",
+        }
     made["hypervisor"]["pool_dir"] = str(tmp_path)
     with (tmp_path / made["nodes"][0]["disks"][0]["name"]).open("wb") as file:
         file.truncate(1 << 30)
