@@ -59,6 +59,7 @@ class Steps:
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
         yield fresh
+        os.utime(fresh)  # an unpacked package has set it to its own
         old = target.parent / f".{name}.old"
         shutil.rmtree(old, ignore_errors=True)
         if target.exists():

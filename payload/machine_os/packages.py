@@ -184,6 +184,8 @@ EXCLUDE: tuple[str, ...] = (
     "usr/bin/scsi_*",
     "usr/bin/rescan-scsi-bus.sh",
     "usr/lib/*/libsgutils*",
+    "usr/lib/*/liburcu-*",
+    "usr/sbin/mpathpersist",
     "usr/lib/udev/rules.d/5[58]-scsi-sg3*",
     "usr/lib/gnupg",
     "usr/lib/gnupg2",

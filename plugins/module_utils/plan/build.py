@@ -11,10 +11,9 @@ from ..addresses import in_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
 from . import dialog, faults, hypervisors, ipi, iscsi, names, outside_build, tests
 from .balancers import balancer, balances
-from .disks import disks
 from .fields import Platform, Role
 from .host_network import network_config
-from .links import boot_mode, first_bus, of_node
+from .links import boot_mode, node_disks, of_node
 from .machine_options import NicOptions
 from .machines import Address, Network, Node
 from .model import (
@@ -375,7 +374,7 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             "memory_mib": size["memory_mib"],
             "firmware": size["firmware"],
             "tpm": size["tpm"],
-            "disks": disks(domain, [{"size_gib": size["disk_gib"]}, *size["extra_disks"]], first_bus(profile, size)),
+            "disks": node_disks(profile, size, domain),
             "nics": nics,
             "console": names.console(state_dir, domain),
             "network_config": override.get("network_config") or network_config(profile, own, nics, links, dhcp=dhcp),

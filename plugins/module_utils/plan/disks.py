@@ -35,10 +35,10 @@ REPORTED: Mapping[str, tuple[Bus, ...]] = {
 """What a disk can report, and the buses on which libvirt lets it."""
 
 
-def disks(domain: str, given: Sequence[DiskOptions], default_bus: DiskBus = "virtio") -> list[Disk]:
+def disks(domain: str, given: Sequence[DiskOptions], default_bus: DiskBus = "virtio", paths: int = 1) -> list[Disk]:
     """Return the disks of a machine; each given one has a size, and may have a bus of its own.
 
-    `domain` is the machine's libvirt domain, after which the volumes are named. The serial number is a hash of the
+    paths: of the first, a LUN; with more than one it is a multipath device. `domain` is the machine's libvirt domain, after which the volumes are named. The serial number is a hash of the
     volume's name, so it is the same at each run; targets are sda, vda and so on, counted for each bus.
     """
     found: list[Disk] = []
@@ -57,6 +57,8 @@ def disks(domain: str, given: Sequence[DiskOptions], default_bus: DiskBus = "vir
         for key in ("vendor", "model", "wwn", "rotational"):
             if key in disk:
                 made[key] = disk[key]
+        if paths > 1 and position == 0:
+            made |= {"target": "dm-0", "paths": paths}
         found.append(made)
     return found
 
@@ -67,8 +69,9 @@ def described(disk: Disk) -> str:
     Such as `sdb (vendor AGENTLAB, model LAB-FAST, serial S-0001, 20 GiB, SSD)`.
     """
     parts = [f"{key} {_reported(disk, key)}" for key in ("vendor", "model") if _reported(disk, key)]
-    parts += [f"{key} {disk.get(key)}" for key in ("serial", "wwn") if disk.get(key)]
-    parts += [f"{disk['size_gib']} GiB", "SSD" if disk.get("rotational") is False else "HDD"]
+    parts += [f"{key} {disk.get(key)}" for key in ("serial", "wwn") if disk.get(key) and not disk.get("paths")]
+    kind = "multipath" if disk.get("paths") else "SSD" if disk.get("rotational") is False else "HDD"
+    parts += [f"{disk['size_gib']} GiB", kind]
     return f"{disk['target']} ({', '.join(parts)})"
 
 
@@ -82,7 +85,7 @@ def matching(disks: Sequence[Disk], device: str | None, hints: Hints | None) -> 
     if not device and not wanted:
         return None
     if device and device not in _names(disks):
-        if not device.startswith(("/dev/sd", "/dev/vd")):
+        if not device.startswith(("/dev/sd", "/dev/vd", "/dev/dm-")):
             return None
         return []
     found = [disk for disk in disks if not device or device == f"/dev/{disk['target']}"]
@@ -102,6 +105,8 @@ def _names(disks: Iterable[Disk]) -> set[str]:
 
 
 def _reported(disk: Disk, key: str) -> str:
+    if disk.get("paths"):  # udev has neither of a multipath device, nor a serial number
+        return ""
     default = {"vendor": _VENDORS, "model": _MODELS}[key].get(disk["bus"], "")
     return str(disk.get(key) or default)
 
@@ -118,8 +123,9 @@ _TESTS: dict[str, Callable[[Disk, Any, Sequence[Disk]], bool]] = {
     "hctl": _address,
     "model": lambda disk, hint, __: hint in _reported(disk, "model"),
     "vendor": lambda disk, hint, __: hint in _reported(disk, "vendor"),
-    "serial_number": lambda disk, hint, __: hint == disk["serial"],
+    "serial_number": lambda disk, hint, __: hint == disk["serial"] and not disk.get("paths"),
     "min_size_gigabytes": lambda disk, hint, __: disk["size_gib"] * GIB >= hint * 10**9,
-    "wwn": lambda disk, hint, __: hint == disk.get("wwn"),
-    "rotational": lambda disk, hint, __: hint == (disk.get("rotational") is not False),
+    # tgtd gives its LUNs WWNs.
+    "wwn": lambda disk, hint, __: hint == disk.get("wwn") or disk["bus"] == "iscsi",
+    "rotational": lambda disk, hint, __: hint == (disk.get("rotational") is not False and not disk.get("paths")),
 }

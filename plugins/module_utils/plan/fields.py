@@ -80,6 +80,7 @@ Uuid = Annotated[str, "uuid"]
 Vendor = Annotated[str, "disk_vendor"]
 Version = Annotated[str, "version"]
 Wwn = Annotated[str, "wwn"]
+WwnHint = Annotated[str, "wwn_hint"]
 
 Port = Annotated[int, Range(1, 65535)]
 Prefix = Annotated[int, Range(0, 128)]

@@ -157,6 +157,9 @@ FORMATS: dict[str, Format] = {
     "disk_model": Format("1 to 16 letters, digits, `_`, `.` and `-`, such as LAB-FAST", r"[A-Za-z0-9_.-]{1,16}"),
     "serial": Format("1 to 20 letters, digits, `_`, `.` and `-`, such as S-0001", r"[A-Za-z0-9_.-]{1,20}"),
     "wwn": Format("0x and 16 hexadecimal digits in lower case, such as 0x5000c50015ea71ac", r"0x[0-9a-f]{16}"),
+    "wwn_hint": Format(
+        "0x and 16 or 32 hexadecimal digits in lower case, such as 0x5000c50015ea71ac", r"0x[0-9a-f]{16}([0-9a-f]{16})?"
+    ),
     "hctl": Format("host, channel, target and LUN, such as 0:0:0:1", r"[0-9]{1,5}(:[0-9]{1,5}){3}"),
     "iqn": Format(
         "an iSCSI qualified name, such as iqn.2024-01.org.example:master-0",

@@ -53,8 +53,6 @@ def add(plan: Plan, profile: Profile) -> None:
     plan["services"]["iscsi"] = service
     for node in plan["nodes"]:
         node["disks"][0]["iqn"] = f"{_base(plan)}:{node['name']}"
-        if len(wanted) > 1:
-            node["disks"][0]["paths"] = len(wanted)
     boot["script"] = boot["script"].replace(".ipxe", "-iscsi.ipxe")
     boot["script_url"] = f"http://{in_url(gateway)}:{plan['services']['http']['port']}/{boot['script']}"
 

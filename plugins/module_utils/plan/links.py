@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from .disks import disks
 from .fields import BootMode
-from .machine_options import DiskBus
-from .machines import Address, Bond, Link, Network, Nic
+from .machine_options import DiskOptions
+from .machines import Address, Bond, Disk, Link, Network, Nic
 from .options import Profile
 
 
@@ -36,9 +37,14 @@ def boot_mode(profile: Profile) -> BootMode:
     return "minimal" if mode == "redfish" and profile["platform"] == "external" else mode
 
 
-def first_bus(profile: Profile, machine: Mapping[str, Any]) -> DiskBus:
-    """Return the bus of a machine's first disk: that of its values in the profile, or `iscsi` where that is a LUN."""
-    return "iscsi" if boot_mode(profile) == "iscsi" else machine["disk_bus"]
+def node_disks(profile: Profile, size: Mapping[str, Any], domain: str) -> list[Disk]:
+    """Return the disks of a node whose libvirt domain is `domain`; size: its complete options.
+
+    The first is a LUN where machines boot from one, over as many paths as the profile has.
+    """
+    lun = boot_mode(profile) == "iscsi"
+    sizes: list[DiskOptions] = [{"size_gib": size["disk_gib"]}, *size["extra_disks"]]
+    return disks(domain, sizes, "iscsi" if lun else size["disk_bus"], profile["boot"]["paths"] if lun else 1)
 
 
 def carried(profile: Profile) -> list[Carried]:

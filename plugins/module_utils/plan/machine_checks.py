@@ -8,7 +8,7 @@ from . import disks, screens
 from .build import machine, node_names
 from .faults import EXTRA, MEDIA
 from .fields import Role
-from .links import boot_mode, first_bus
+from .links import boot_mode, node_disks
 from .options import Profile
 from .problems import Finding, Path
 
@@ -62,7 +62,7 @@ def check_hints(profile: Profile, _cluster: str) -> Iterator[Finding]:
             yield (*place, key), hints[key], _NOT_SUPPORTED[key]
         if refused or size.get("bare_metal"):
             continue  # the disks of an existing machine are not known
-        there = disks.disks(name, [{"size_gib": size["disk_gib"]}, *size["extra_disks"]], first_bus(profile, size))
+        there = node_disks(profile, size, name)
         if disks.matching(there, size["root_device"], hints) == []:
             wanted = {**({"root_device": size["root_device"]} if size["root_device"] else {}), **hints}
             shown = ", ".join(f"{key} {value}" for key, value in wanted.items())

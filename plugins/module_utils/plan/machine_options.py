@@ -5,7 +5,23 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, TypedDict
 
 from .bmcs import QUIRKS
-from .fields import Bridge, File, Hctl, Ip, Label, Login, Mac, NameFormat, OneOf, Range, Serial, Uuid, Vendor, Wwn
+from .fields import (
+    Bridge,
+    File,
+    Hctl,
+    Ip,
+    Label,
+    Login,
+    Mac,
+    NameFormat,
+    OneOf,
+    Range,
+    Serial,
+    Uuid,
+    Vendor,
+    Wwn,
+    WwnHint,
+)
 from .fields import Model as DiskModel
 from .screens import ScreenStep
 
@@ -50,7 +66,7 @@ class RootDeviceHints(TypedDict, total=False):
     """Its serial number."""
     min_size_gigabytes: Gib
     """Its least size, in units of 10^9 bytes."""
-    wwn: Wwn
+    wwn: WwnHint
     """Its world wide name."""
     wwn_with_extension: Wwn
     """Refused, as openshift-install does."""

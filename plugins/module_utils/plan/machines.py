@@ -29,6 +29,7 @@ from .fields import (
     Vendor,
     VlanId,
     Wwn,
+    WwnHint,
 )
 from .fields import Link as LinkName
 from .machine_options import DiskBus
@@ -187,7 +188,7 @@ class Hints(TypedDict, total=False):
     """Serial number."""
     min_size_gigabytes: Size | None
     """Least size, in units of 10^9 bytes."""
-    wwn: Wwn | None
+    wwn: WwnHint | None
     """World wide name."""
     rotational: bool | None
     """Whether it rotates."""

@@ -178,6 +178,12 @@ def test_old_results_are_forgotten(tmp_path: Path) -> None:
     assert min(path.name for path in (tmp_path / "payload").iterdir()) == f"{12 - steps.KEPT:016}"
 
 
+def test_a_step_is_as_new_as_its_build(tmp_path: Path) -> None:
+    """Packages set the time of the directory that they are unpacked into: the step was removed as the oldest."""
+    made = steps.Steps(tmp_path, lambda text: None).step("packages", "1" * 16, "", lambda out: os.utime(out, (1, 1)))
+    assert made.stat().st_mtime > 1
+
+
 def test_another_release_is_another_iso(tmp_path: Path) -> None:
     newest = builder(tmp_path)
     older = dataclasses.replace(newest, version="4.18.0-lab")

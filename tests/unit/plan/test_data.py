@@ -238,6 +238,7 @@ def test_no_format_takes_two_lines() -> None:
         "interface": "bond0.100",
         "http": "/readyz",
         "wwn": "0x5000c50015ea71ac",
+        "wwn_hint": "0x60000000000000000e00000000010001",
         "hctl": "0:0:0:1",
         "iqn": "iqn.2024-01.org.example:master-0",
         "name_format": "a-%d",

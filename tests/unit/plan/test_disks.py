@@ -49,6 +49,7 @@ def inventory(node: dict[str, Any]) -> list[dict[str, Any]]:
             "size_bytes": disk["size_gib"] << 30,
             "wwn": disk.get("wwn") or "",
             "drive_type": "SSD" if disk.get("rotational") is False else "HDD",
+            "installation_eligibility": {"eligible": True},
         }
         for disk in node["disks"]
     ]

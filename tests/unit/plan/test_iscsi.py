@@ -64,6 +64,18 @@ def test_two_paths() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "hint",
+    [
+        "root_device: /dev/dm-0",
+        "root_device_hints: {wwn: '0x60000000000000000e00000000010001'}",
+        "root_device_hints: {min_size_gigabytes: 20, rotational: false}",
+    ],
+)
+def test_hints_of_a_multipath_device(hint: str) -> None:
+    planned(ON.replace("iscsi}", "iscsi, paths: 2}") + f"nodes: {{worker-1: {{{hint}}}}}\n")
+
+
 def test_a_machine_boots_from_the_network_of_its_lun() -> None:
     node = planned(ON)["nodes"][0]
     tree = domain.render(
@@ -110,6 +122,14 @@ def test_a_machine_boots_from_the_network_of_its_lun() -> None:
         (
             "boot: {mode: iscsi, paths: 2}\nextra_networks: [{name: iscsi2, ipv6: 'fd09::/64'}]\n",
             "extra_networks.0.ipv4: is required",
+        ),
+        (
+            "boot: {mode: iscsi, paths: 2}\nnodes: {worker-1: {root_device: /dev/sda}}\n",
+            "matches no disk of worker-1, which has dm-0 (20 GiB, multipath)",
+        ),
+        (
+            "boot: {mode: iscsi, paths: 2}\nnodes: {worker-1: {root_device_hints: {vendor: IET}}}\n",
+            "matches no disk of worker-1, which has dm-0 (20 GiB, multipath)",
         ),
         ("nodes: {worker-1: {firmware: uefi}}\n", "nodes.worker-1.firmware is 'uefi': must be bios"),
         ("nodes: {worker-1: {extra_disks: [{size_gib: 5}]}}\n", "must be empty: the LUN is the machine's only disk"),
