@@ -38,8 +38,9 @@ REPORTED: Mapping[str, tuple[Bus, ...]] = {
 def disks(domain: str, given: Sequence[DiskOptions], default_bus: DiskBus = "virtio", paths: int = 1) -> list[Disk]:
     """Return the disks of a machine; each given one has a size, and may have a bus of its own.
 
-    paths: of the first, a LUN; with more than one it is a multipath device. `domain` is the machine's libvirt domain, after which the volumes are named. The serial number is a hash of the
-    volume's name, so it is the same at each run; targets are sda, vda and so on, counted for each bus.
+    domain: the machine's libvirt domain, after which the volumes are named; paths: of the first disk, a LUN: with several
+    it is a multipath device. The serial number is a hash of the volume's name, so it is the same at each run; targets are
+    sda, vda and so on, counted for each bus.
     """
     found: list[Disk] = []
     for position, disk in enumerate(given):
