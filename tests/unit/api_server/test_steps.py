@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import steps
 from ansible_collections.agentlab.ocp.payload.api_server.engine.instructions import _ntp_sources
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component
 
 HOSTS: dict[str, dict[str, Any]] = {
     name: {"id": name, "infra_env_id": "i", "role": "master", "bootstrap": name == "a", "_addresses": [f"{address}/24"]}
@@ -34,6 +35,24 @@ def view(name: str = "a", **more: Any) -> steps.StepView:
 )
 def test_the_installed_system_finds_its_nic_by_mac_address(nic: dict[str, Any], karg: str) -> None:
     assert steps.installer_args(view(inventory={"interfaces": [nic]})) == ["--append-karg", karg]
+
+
+def test_disks_of_others_are_not_formatted() -> None:
+    """One that hosts share may be another's; of a multipath device the paths are not eligible."""
+    disks = [
+        {"id": kind, "drive_type": kind, "bootable": True, "installation_eligibility": {"eligible": True}}
+        for kind in ("HDD", "SSD", "iSCSI", "FC", "LVM", "Multipath")
+    ]
+    host = {**HOSTS["a"], "id": "h", "infra_env_id": "i", "installation_disk_id": "other"}
+    request = steps.install_request(
+        view(
+            host=host,
+            inventory={"disks": disks},
+            images={Component.CSR_APPROVER: "a", Component.ORCHESTRATOR: "b"},
+            check_cvo=False,
+        )
+    )
+    assert request["disks_to_format"] == ["HDD", "SSD"]
 
 
 LUN = {"id": "lun", "drive_type": "iSCSI", "iscsi": {"host_ip_address": "192.168.145.20"}}

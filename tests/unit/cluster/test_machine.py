@@ -12,6 +12,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, pr
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 GIB = 1 << 30
+TWO_PATHS = "topology: sno\nmaster: {firmware: bios}\nboot: {mode: iscsi, paths: 2}\n"
 
 
 @pytest.fixture
@@ -117,3 +118,18 @@ def test_installed_to_a_lun() -> None:
     assert wrong(node, text) == {}
     assert wrong(node, local) == {"root disk": (f"LUN of {iqn}", f"local disk {node['disks'][0]['serial']}")}
     assert wrong(node, text.replace(iqn, "iqn.other")) == {"root disk": (f"LUN of {iqn}", "LUN of iqn.other")}
+
+
+def test_installed_to_a_multipath_device() -> None:
+    """The output was recorded in a machine, and the states of a path that was lost there."""
+    text = (Path(__file__).parent / "multipath.txt").read_text()
+    options = profile.validated(profile.parse(TWO_PATHS, "p.yml"), "multipath")
+    node: Any = build.build(options, "multipath")["nodes"][0]
+    assert wrong(node, text) == {}
+    for lost in (
+        text.replace("active:running:ready", "failed:offline:faulty", 1),
+        text.replace(" mpatha:active:running:ready", "", 1),
+    ):
+        assert wrong(node, lost) == {"active paths to the root disk": ("2", "1")}
+    alone = text.replace('"type": "mpath"', '"type": "part"')
+    assert wrong(node, alone)["active paths to the root disk"] == ("2", "0")

@@ -342,6 +342,37 @@ def test_odd_disks(tmp_path: Path) -> None:
     )
 
 
+def test_a_multipath_device_and_its_paths(tmp_path: Path) -> None:
+    """What udev of the lab OS has of two iSCSI sessions to one LUN, which multipathd has made dm-0 of."""
+    serial = "60000000000000000e00000000010001"
+    for number, name in enumerate(("sda", "sdb"), 1):
+        udev = (
+            f"E:ID_VENDOR=IET\nE:ID_MODEL=VIRTUAL-DISK\nE:ID_SERIAL=3{serial}\nE:ID_SERIAL_SHORT={serial}\nE:ID_SCSI_SERIAL=one\n"
+            f"E:ID_WWN_WITH_EXTENSION=0x{serial}\nE:ID_PATH=ip-192.168.14{number}.1:3260-iscsi-iqn.a-lun-1\n"
+        )
+        home = f"devices/platform/host{number}/session{number}/target{number}:0:0/{number}:0:0:1"
+        block(tmp_path, name, number, udev, home, device__state="running\n")
+        put(tmp_path, {f"sys/{home}/block/{name}/holders/dm-0/dev": "9:0\n", f"sys/class/iscsi_session/session{number}/targetname": "iqn.a\n",
+                       f"sys/class/iscsi_host/host{number}/ipaddress": f"192.168.14{number}.20\n"})  # fmt: skip
+    put(tmp_path, {"sys/firmware/ibft/target0/target-name": "iqn.a\n"})
+    mapped = (
+        f"E:DM_NAME=mpatha\nE:DM_UUID=mpath-3{serial}\nE:DM_TYPE=scsi\nE:DM_WWN=0x{serial}\nE:DM_SERIAL=3{serial}\n"
+    )
+    block(tmp_path, "dm-0", 9, mapped, dm__uuid=f"mpath-3{serial}\n")
+    found = {one["name"]: one for one in disks.disks(tmp_path)}
+    assert all(one["installation_eligibility"]["eligible"] for one in found.values())  # the service refuses paths
+    assert [found[name]["holders"] for name in ("sda", "sdb", "dm-0")] == ["dm-0", "dm-0", ""]
+    assert [found[name]["drive_type"] for name in ("sda", "sdb", "dm-0")] == ["iSCSI", "iSCSI", "Multipath"]
+    assert {one["wwn"] for one in found.values()} == {f"0x{serial}"}
+    assert [found["dm-0"][key] for key in ("path", "serial", "model", "vendor", "hctl")] == [
+        "/dev/dm-0",
+        "",
+        "",
+        "",
+        "",
+    ]
+
+
 def test_machine_that_reports_nonsense(tmp_path: Path, tool: Tool) -> None:
     put(tmp_path, {"proc/cpuinfo": "processor : 0\ncpu MHz : fast\nmachine : IBM 8561\n", "sys/devices/system/cpu/present": "0-3,8\n",
                    "proc/meminfo": "MemTotal:\n", "sys/devices/system/memory/block_size_bytes": "0x?\n"})  # fmt: skip
