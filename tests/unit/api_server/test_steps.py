@@ -38,7 +38,7 @@ def test_the_installed_system_finds_its_nic_by_mac_address(nic: dict[str, Any], 
 
 
 def test_disks_of_others_are_not_formatted() -> None:
-    """One that hosts share may be another's; of a multipath device the paths are not eligible."""
+    """A disk that hosts share may be in use; of a multipath device the paths are not eligible."""
     disks = [
         {"id": kind, "drive_type": kind, "bootable": True, "installation_eligibility": {"eligible": True}}
         for kind in ("HDD", "SSD", "iSCSI", "FC", "LVM", "Multipath")
