@@ -132,6 +132,27 @@ def test_what_is_unusual(browser: Browser, pages: dict[str, str]) -> None:
     assert browser.run("document.getElementById('changes').closest('section').hidden")
 
 
+def test_whose_time_it_was(browser: Browser, pages: dict[str, str]) -> None:
+    """The wait is the machines' time, the other stages are ours; parts of both add up to the whole run."""
+    browser.open(pages["failed"])
+    shares = browser.run("[...document.querySelectorAll('.share')].map(one => one.textContent)")
+    assert shares == ["agentlab 1 min 6 s, 21 %", "machines 4 min 0 s, 77 %", "between the stages 5 s, 2 %"]
+
+
+def test_durations_are_whole_on_a_narrow_screen(browser: Browser, pages: dict[str, str]) -> None:
+    browser.open(pages["failed"], width=400)
+    cut = "[...document.querySelectorAll('.step .number')].filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent)"
+    assert browser.run(cut) == []
+
+
+def test_a_status_has_an_icon(browser: Browser, pages: dict[str, str]) -> None:
+    icons = {}
+    for name in ("good", "failed"):
+        browser.open(pages[name])
+        icons[name] = browser.run("getComputedStyle(document.querySelector('.pill'), '::before').content")
+    assert icons["good"] != icons["failed"] and "none" not in icons.values()
+
+
 def test_the_keyboard(browser: Browser, pages: dict[str, str]) -> None:
     browser.open(pages["failed"])
     browser.run("document.querySelector('[data-item][tabindex=\"0\"]').focus()")
