@@ -114,11 +114,11 @@ def test_events_are_searched_and_lead_to_their_cluster(browser: Browser, places:
     browser.run("document.querySelector('#clusters details').open = false")
     browser.run("document.querySelector('#events tbody a').click()")
     browser.wait("document.querySelector('#clusters details').open")
-    # A severity that is no news is not repeated in each row.
+    # The usual severity is not repeated in each row.
     assert not any(row.split()[1] == "info" for row in found)
 
 
-def test_an_installed_host_says_how_long_it_took(browser: Browser, places: dict[str, str]) -> None:
+def test_an_installed_host_has_the_time_that_it_took(browser: Browser, places: dict[str, str]) -> None:
     browser.open(places["swarm"], ready=READY)
     browser.wait("document.body.innerText.includes('Done, after ')")
     assert browser.run("document.querySelectorAll('.stages').length") == 0
