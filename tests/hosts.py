@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,6 +31,7 @@ ip -netns "$0" link set under up
 # What a host keeps of its first network namespace, and libvirt of the first network, pool and machine: a mount, chains of nftables,
 # directories.
 _FIRST = """
+virsh capabilities
 ip netns add first
 ip netns delete first
 mkdir -p /var/log/libvirt/qemu
@@ -51,7 +53,7 @@ echo --mounts; cut -d' ' -f5 /proc/self/mountinfo | grep -E 'agtest|/run/netns$'
 echo --ports; ss -Hlntu | awk '{print $1, $5}' | sort
 echo --forwarding; grep -r . /proc/sys/net/ipv[46]/conf/*/forwarding /proc/sys/net/ipv4/ip_forward
 echo --processes; ps -eo comm= | grep -E 'libvirt|virtlog|dnsmasq|registry|chronyd|agentlab|swtpm|ovs' | sort
-echo --files; ls -A /run /var/lib /var/lib/libvirt /var/log/libvirt /var/log/libvirt/qemu /etc/libvirt /var/cache/libvirt 2>/dev/null
+echo --files; ls -A /run /var/lib /var/lib/libvirt /var/log/libvirt /var/log/libvirt/qemu /etc/libvirt /var/cache/libvirt 2>/dev/null | grep -vx agentlab
 """
 
 
@@ -75,8 +77,7 @@ def played(base: Path, role: str) -> Iterator[namespaces.Running]:
     who = owner.Caller(owner.Owner(name, str(base), os.getuid(), "root", role, ""))
     namespaces.ensure(who, f"agentlab-{name}", state_dir, ["127.0.0.1"], "test")
     running = namespaces.require(name, state_dir)
-    # The first client makes libvirt look for QEMU, and keep what it found.
-    subprocess.run([*namespaces.enter(running), "virsh", "capabilities"], capture_output=True, check=True)
+    subprocess.run([*namespaces.enter(running), "sh", "-e", "-c", _FIRST], capture_output=True, check=True)
     try:
         yield running
     finally:
@@ -89,8 +90,6 @@ def played(base: Path, role: str) -> Iterator[namespaces.Running]:
 def joined(base: Path, near: namespaces.Running) -> Iterator[namespaces.Running]:
     """Another host, to which a pair of links with an MTU of 1550 leads from the host `near`."""
     with played(base, "far") as far:
-        for one in (near, far):
-            subprocess.run([*namespaces.enter(one), "sh", "-e", "-c", _FIRST], capture_output=True, check=True)
         subprocess.run(["sh", "-e", "-c", _JOIN, far.netns, near.netns], check=True)
         for one in (near, far):  # an end has its own address of IPv6 when the other one is up
             for __ in range(300):
@@ -141,6 +140,15 @@ def ansible(config: Path) -> dict[str, str]:
 
 
 def traces(host: namespaces.Running) -> str:
-    """Return what can be seen of a lab on a host."""
+    """Return what can be seen of a lab on a host. /var/lib/agentlab is that of all played hosts; give a lab another `state_dir`."""
     command = [*namespaces.enter(host), "sh", "-c", _TRACES]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def changes(before: Sequence[str], after: Sequence[str]) -> str:
+    """Return how the `traces` of hosts differ, line by line; empty: they do not."""
+    return "\n".join(
+        line
+        for old, new in zip(before, after, strict=True)
+        for line in difflib.unified_diff(old.splitlines(), new.splitlines(), "before", "after", lineterm="")
+    )

@@ -15,7 +15,7 @@ VERSION = "clusterversions.config.openshift.io"
 # Number of manifests of the cluster-version operator; only the ratio is visible.
 MANIFESTS = 963
 # Number of operators that advance in one step.
-PACE = 6
+PACE = 12
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def leased(tmp_path: Path, expired: Callable[[Path], bool]) -> Iterator[Job]:
         before = hosts.traces(host)
         try:
             yield job
-            assert hosts.traces(host) == before
+            assert hosts.changes([before], [hosts.traces(host)]) == ""
             assert not (base / f"state/{CLUSTER}").exists()
         finally:
             for one in job.ended:

@@ -35,10 +35,11 @@ def test_ha_with_machines_on_another_host(tmp_path: Path, guests: None) -> None:
         hosts.sshd(far, base / "ssh", hosts.FAR, 22) as config,
     ):
         second = {"name": "second", "kind": "ssh", "host": hosts.FAR, "user": "root", "address": hosts.FAR}
+        there = base / "there"
         profile = {
             "topology": "ha",
             "hypervisor": {"address": hosts.NEAR, "state_dir": str(base / "state")},
-            "hypervisors": [second],
+            "hypervisors": [{**second, "state_dir": str(there)}],
             "nodes": {name: {"hypervisor": "second"} for name in ("master-1", "worker-1")},
         }
         (base / "profile.yml").write_text(yaml.safe_dump(profile))
@@ -67,10 +68,10 @@ def test_ha_with_machines_on_another_host(tmp_path: Path, guests: None) -> None:
             agentlab("deploy", str(base / "profile.yml"))
             ready = agentlab("kubectl", "get", "nodes", "--no-headers")
             assert re.findall(r"^(\S+) +(\S+) ", ready, re.MULTILINE) == [(name, "Ready") for name in NAMES]
-            there = subprocess.run(
+            running = subprocess.run(
                 [*namespaces.enter(far), "virsh", "list", "--name"], capture_output=True, text=True, check=True
             )
-            assert sorted(there.stdout.split()) == [
+            assert sorted(running.stdout.split()) == [
                 f"{CLUSTER}_{name}" for name in ("master_1", "worker_0", "worker_1")
             ]
             assert json.loads(agentlab("status", "-o", "json"))["hosts"][1]["power"] == "on"
@@ -94,5 +95,5 @@ def test_ha_with_machines_on_another_host(tmp_path: Path, guests: None) -> None:
                     run_dir / "report", Path(os.environ.get("AGENTLAB_E2E_ARTIFACTS") or tmp_path) / "report"
                 )
             agentlab("destroy", check=False)
-        assert [hosts.traces(one) for one in (near, far)] == before
-        assert not (base / "state").exists()
+        assert hosts.changes(before, [hosts.traces(one) for one in (near, far)]) == ""
+        assert not (base / "state").exists() and not there.exists()

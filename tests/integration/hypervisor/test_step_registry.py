@@ -89,3 +89,17 @@ def test_a_timeout_in_the_middle_gathers_and_releases(make: Make, base: Path) ->
     assert (job.artifacts("agentlab-gather") / "libvirt-logs.tar.gz").exists()
     assert (job.artifacts("ofcir-release") / "rv").read_text() == "4\n"
     assert not (base / "state/agtest").exists()
+
+
+@pytest.mark.long
+def test_a_lab_in_the_pod_of_a_step(tmp_path: Path) -> None:
+    """The workflow without a lease runs a job of the table: one whose installer refuses its input, which starts no machine."""
+    name = "fault-install-config"
+    env = {"AGENTLAB_JOB": name, "AGENTLAB_CHECKOUT": str(ROOT)}
+    elsewhere = ("env", f"AGENTLAB_RUNS={tmp_path}/runs")
+    job = Job(Registry.load(FOLDER, EXTERNAL), tmp_path, tmp_path, ROOT, elsewhere, env)
+    assert job.run("agentlab-lab"), job.of("agentlab-lab-run").output[-4000:]
+    assert job.shared("install-status.txt") == "3\n"
+    left = job.artifacts("agentlab-lab-run") / name
+    assert {"junit.xml", "events.jsonl", "image.log", "report"} <= {path.name for path in left.iterdir()}
+    assert "invalid install-config configuration" in (left / "install_infrastructure_failure.log").read_text()

@@ -3,6 +3,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import threading
+from concurrent import futures
 from pathlib import Path
 
 import pytest
@@ -157,6 +159,27 @@ def test_one_component_that_cannot_be_built(
     with pytest.raises(BuildError, match="contains the base ISO"):
         bottom.component(Component.MACHINE_OS_IMAGES, tmp_path / "storage")
     assert not (tmp_path / "storage").exists()
+
+
+def test_two_labs_that_need_a_payload_build_it_once(bottom: build.Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one announces that it waits, and takes what the first one built."""
+    waits, built = threading.Event(), []
+
+    def payload(made: build.Builder, out: Path, keys: dict[str, str]) -> None:
+        assert waits.wait(10), "the other one did not come"
+        built.append(keys["payload"])
+        (out / "payload.json").touch()
+
+    monkeypatch.setattr(build, "require", lambda *_: None)
+    monkeypatch.setattr(build.Builder, "_payload", payload)
+    both = [
+        dataclasses.replace(bottom, say=lambda text: waits.set() if "waiting for another build" in text else None)
+    ] * 2
+    with futures.ThreadPoolExecutor() as pool:
+        results = sorted(pool.map(build.Builder.ensure, both), key=lambda result: result[1])
+    target = bottom.cache / "payload" / bottom.keys["payload"]
+    assert results == [(target, False), (target, True)] and len(built) == 1
+    assert (bottom.cache / "payload/current").resolve() == target
 
 
 def test_describe_a_directory_without_payload(tmp_path: Path) -> None:
