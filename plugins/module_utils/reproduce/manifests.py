@@ -1,7 +1,7 @@
 """The manifests of an agent image, as `agent-gather` keeps them, in the form of install-config and agent-config.
 
-An image has no install-config any more: what it says of the cluster is in AgentClusterInstall and ClusterDeployment, of the hosts in
-the NMStateConfigs, of the rendezvous host in `rendezvous-host.env`.
+An image has no install-config any more: the cluster is described by AgentClusterInstall and ClusterDeployment, the hosts by
+the NMStateConfigs, the rendezvous host by `rendezvous-host.env`.
 """
 
 from __future__ import annotations

@@ -122,6 +122,8 @@ def test_an_installed_host_has_the_time_that_it_took(browser: Browser, places: d
     browser.open(places["swarm"], ready=READY)
     browser.wait("document.body.innerText.includes('Done, after ')")
     assert browser.run("document.querySelectorAll('.stages').length") == 0
+    said = browser.run("document.getElementById('clusters').innerText")
+    assert "swarm-1-0" in said and said.count("Require at least 16.00 GiB RAM") == 1
     assert browser.run("document.getElementById('totals').innerText").split("\n")[:3] == [
         "3 hosts:",
         "2 installed",
