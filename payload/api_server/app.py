@@ -372,7 +372,7 @@ class Service:
 
     async def _page(self, request: web.Request) -> web.Response:
         headers = {
-            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
+            "Content-Security-Policy": "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
             "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
             "Referrer-Policy": "no-referrer",
         }

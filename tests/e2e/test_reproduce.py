@@ -42,7 +42,8 @@ def test_a_fault_job_is_reproduced_from_what_it_left(name: str, tmp_path: Path, 
         umask=0o077,
         check=True,
     )
-    shutil.copytree(tmp_path / name, left, ignore=shutil.ignore_patterns("profile.y*ml", "recording.jsonl*"))
+    hidden = shutil.ignore_patterns("profile.yaml", f"{name}.yml", "recording.jsonl*")
+    shutil.copytree(tmp_path / name, left, ignore=hidden)
 
     verbs.call("reproduce", str(left), "-o", str(again))
     profile = yaml.safe_load(again.read_text())

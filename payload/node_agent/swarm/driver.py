@@ -276,7 +276,7 @@ class Swarm:
         end, last = await self.talk(
             install.conduct(cluster, hosts, self._pace, clock, self._progress.observe, self._certificate, look), me
         )
-        self.stats.ends[end] += 1
+        self.stats.end(cluster.name, end, len(hosts))
         if end != "installed":
             self.stats.fail(cluster.name, end, last, {host.me.host_id: host.failure for host in hosts})
         self._progress.ended(cluster, end)
@@ -375,7 +375,7 @@ class Swarm:
             except (TimeoutError, Frozen):
                 body["status_info"] = "the service does not answer"
         end = "installed" if body.get("status") == "installed" else "unfinished"
-        self.stats.ends[end] += 1
+        self.stats.end(cluster.name, end, len(hosts))
         if end != "installed":
             self.stats.fail(cluster.name, end, body, {host.me.host_id: host.failure for host in hosts})
 

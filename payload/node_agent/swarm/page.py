@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ....plugins.module_utils.vocabulary import Status
+from .operations import shown
 from .verdict import problems
 
 # By meaning, so that plots of the same thing look the same; other series take the remaining colours in turn.
@@ -26,12 +27,13 @@ TIMES = (
     (60, "min", (1, 2, 5, 10, 15, 30)),
     (3600, "h", (1, 2, 4, 6, 12, 24, 48, 120, 240)),
 )
-STYLE = """:root{color-scheme:light dark;--back:#fff;--text:#1c1c1c;--dim:#5c5c5c;--line:#d9d9d9;--bad:#b3261e}
-@media(prefers-color-scheme:dark){:root{--back:#161616;--text:#e4e4e4;--dim:#a3a3a3;--line:#3b3b3b;--bad:#ff8a80}}
-body{background:var(--back);color:var(--text);font:14px/1.45 system-ui,sans-serif;margin:1rem auto;max-width:76rem;padding:0 1rem}
-h1{font-size:1.4rem}h2{font-size:1.1rem;margin:2rem 0 .3rem}.bad{color:var(--bad)}.dim{color:var(--dim)}
+STYLE = """:root{color-scheme:light dark;--back:#fff;--text:#151515;--dim:#4d4d4d;--line:#c7c7c7;--bad:#a3000d;--good:#3d7317}
+@media(prefers-color-scheme:dark){:root{--back:#151515;--text:#fff;--dim:#c7c7c7;--line:#5c5c5c;--bad:#f9a8a8;--good:#afdc8f}}
+body{background:var(--back);color:var(--text);font:14px/1.5 "Red Hat Text",RedHatText,"Noto Sans",system-ui,sans-serif;
+margin:1rem auto;max-width:76rem;padding:0 1rem}
+h1{font-size:1.4rem}h2{font-size:1.1rem;margin:2rem 0 .3rem}.bad{color:var(--bad)}.good{color:var(--good)}.dim{color:var(--dim)}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+.wide{overflow-x:auto}.tall{max-height:30rem;overflow-y:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 td,th{padding:.2rem .6rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
 td:first-child,th:first-child,.text td,.text th{text-align:left;unicode-bidi:isolate}.text td{overflow-wrap:anywhere;min-width:5rem}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(34rem,100%),1fr));gap:1.2rem 2rem}
@@ -166,7 +168,7 @@ def compared(report: dict[str, Any]) -> str:
                 summary = table.get(name, {})
                 row[f"{kind}: per host"] = round(summary.get("count", 0) / hosts, 1) if hosts else 0
                 row |= {f"{kind}: {key}": summary.get(f"{key}_ms", 0) for key in ("p50", "p99")}
-            yield name, row
+            yield (shown(name) if simulated == "operations" else name), row
 
     return grid(
         f"Requests of {kinds['program']:,} hosts that the agent program runs, next to simulated ones, milliseconds",
@@ -199,6 +201,35 @@ def said(thing: dict[str, Any]) -> str:
     """What the service reports about a cluster or host: its failing validations, where its status does not name them already."""
     more = [text for text in thing.get("validations") or () if text not in thing["info"]]
     return "; ".join(filter(None, [thing["info"], *more]))
+
+
+def outcomes(report: dict[str, Any]) -> str:
+    """Return a table of all clusters, those that were not installed first; empty for a report of an earlier release."""
+    if not (rows := report.get("outcomes")):
+        return ""
+    body = "".join(
+        f'<tr><td>{html.escape(row["cluster"])}</td><td class="{"good" if row["end"] == "installed" else "bad"}">{html.escape(row["end"])}</td>'
+        f"<td>{row['hosts']:,}</td><td>{row['seconds']:,.1f}</td></tr>"
+        for row in sorted(rows, key=lambda row: (row["end"] == "installed", -row["seconds"]))
+    )
+    left = report["clusters"] - len(rows)
+    more = f'<p class="dim">{left:,} more are not listed.</p>' if left > 0 else ""
+    return (
+        '<h2>Clusters</h2><div class="wide tall" tabindex="0" role="region" aria-label="Clusters"><table><thead><tr><th scope="col">Cluster</th>'
+        '<th scope="col">Result</th><th scope="col">Hosts</th><th scope="col">Ended after, s</th></tr></thead>'
+        f"<tbody>{body}</tbody></table></div>{more}"
+    )
+
+
+def setting(value: object) -> str:
+    """Return a setting as the command line takes it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={setting(one)}" for name, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(setting, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def page(report: dict[str, Any]) -> str:
@@ -247,14 +278,14 @@ def page(report: dict[str, Any]) -> str:
         ("Result", "; ".join(ends), "" if len(ends) == 1 else "bad"),
         ("Errors", f"{sum(report['errors'].values()):,}" + f"; {report['lost_on_purpose']:,} requests lost on purpose" * bool(report["lost_on_purpose"]),
          "bad" if report["errors"] else ""),
-        ("Polls", f"delay {late['p99_ms']:,} ms at the 99th percentile, {late['max_ms']:,} ms at most", ""),
-        ("Memory", f"{used['peak_rss_mib']:,} MiB at most: {used['baseline_mib']:,} MiB of the program, {used['kib_per_agent']:,} KiB per agent; "
-         f"{used['agents_per_gib']:,} agents per GiB", ""),
+        ("Polls", f"delay {late['p99_ms']:,.0f} ms at the 99th percentile, {late['max_ms']:,.0f} ms at most", ""),
+        ("Memory", f"{used['peak_rss_mib']:,} MiB at most: {used['baseline_mib']:,} MiB of the program, {used['kib_per_agent']:,} KiB per agent, "
+         f"which would be {used['agents_per_gib']:,} agents per GiB", ""),
         *(
             (f"Downloads of {kind}", f"{size / 2**20:,.0f} MiB, {size / 2**20 / report['seconds']:,.1f} MiB/s", "")
             for kind, size in report.get("downloaded_bytes", {}).items()
         ),
-        ("CPU", f"{used['cpu_seconds']:,} s; {used['agents_per_core']:,} agents per core", ""),
+        ("CPU", f"{used['cpu_seconds']:,} s, which would be {used['agents_per_core']:,} agents per core", ""),
     ]  # fmt: skip
     parts = [
         '<div class="plots">',
@@ -266,16 +297,17 @@ def page(report: dict[str, Any]) -> str:
         plot("Memory of the swarm", "MiB", {"rss_mib": "resident"}),
         plot("CPU of the swarm", "percent of a core", {"cpu_percent": "used"}),
         "</div>",
+        outcomes(report),
         texts("Clusters that were not installed", ("Cluster", "Host", "Status", "Injected failure", "Reason reported by the service"), failures(report),
               "None."),
-        texts("Errors", ("Operation", "Message", "Count"), [(row["operation"], row["message"], row["count"]) for row in report["messages"]], "None."),
-        grid("Operations, milliseconds", "Operation", report["operations"].items()),
+        texts("Errors", ("Operation", "Message", "Count"), [(shown(row["operation"]), row["message"], row["count"]) for row in report["messages"]], "None."),
+        grid("Operations, milliseconds", "Operation", sorted((shown(name), row) for name, row in report["operations"].items())),
         compared(report),
         grid("Time to download a file, seconds", "File", report.get("time_to_download", {}).items(), seconds=True),
         grid("Time from registration to a host's status, seconds", "Status", report["time_to_host_status"].items(), seconds=True),
         grid("Time from registration to a host's stage, seconds", "Stage", report["time_to_host_stage"].items(), seconds=True),
         grid("Time from the start to a cluster's status, seconds", "Status", report["time_to_cluster_status"].items(), seconds=True),
-        "<h2>Settings</h2><dl>" + "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(str(value))}</dd>" for name, value in settings.items() if value)
+        "<h2>Settings</h2><dl>" + "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(setting(value))}</dd>" for name, value in settings.items() if value)
         + "</dl>",
     ]  # fmt: skip
     head = "".join(f'<dt>{name}</dt><dd class="{look}">{html.escape(text)}</dd>' for name, text, look in facts)

@@ -124,6 +124,7 @@ def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
         "seconds": round(max(report["began"] + report["seconds"] for report in reports) - began, 1),
         "clusters": sum(report["clusters"] for report in reports),
         "ends": summed(report["ends"] for report in reports),
+        "outcomes": [row for report in reports for row in report.get("outcomes", ())],
         "failed": [row for report in reports for row in report["failed"]],
         "gave_up": summed(report["gave_up"] for report in reports),
         "kinds": summed(report.get("kinds", {}) for report in reports),

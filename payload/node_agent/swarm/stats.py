@@ -114,7 +114,8 @@ def resident_bytes() -> int:
 class Stats:
     """Counters since `begin`. `samples`: the time series of the report, one dictionary a second; after an hour every other goes.
 
-    `ends`: results of clusters; `failed`: the service's view of those that were not installed; `gave_up`: reasons of hosts.
+    `ends`: results of clusters; `outcomes`: name, hosts, result and seconds of the first MOST_FAILED;
+    `failed`: the service's view of those that were not installed; `gave_up`: reasons of hosts.
     `lost`: requests that a lossy host never sent. `step_times`: of simulated hosts, from a step's arrival to its reply, and
     between two polls; `program_operations`, `program_times`: the same of hosts that a program runs. `kinds`: hosts of both.
     """
@@ -138,6 +139,7 @@ class Stats:
     downloaded_bytes: Counter[str] = field(default_factory=Counter)
     clusters: int = 0
     ends: Counter[str] = field(default_factory=Counter)
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
     failed: list[dict[str, Any]] = field(default_factory=list)
     gave_up: Counter[str] = field(default_factory=Counter)
     lost: int = 0
@@ -171,6 +173,13 @@ class Stats:
             self._errors += 1
             if len(self.messages) < MOST_MESSAGES:
                 self.messages[operation, error[:200]] += 1
+
+    def end(self, name: str, end: str, hosts: int) -> None:
+        """Count a cluster that has ended, or whose time is over; its seconds are those since `begin`."""
+        self.ends[end] += 1
+        if len(self.outcomes) < MOST_FAILED:
+            seconds = round(time.monotonic() - self.begin, 1)
+            self.outcomes.append({"cluster": name, "hosts": hosts, "end": end, "seconds": seconds})
 
     def fail(self, name: str, end: str, body: dict[str, Any], simulated: dict[str, str]) -> None:
         """Store the service's last view of a cluster that was not installed.
@@ -266,6 +275,7 @@ class Stats:
             "seconds": round(wall, 1),
             "clusters": self.clusters,
             "ends": dict(self.ends),
+            "outcomes": self.outcomes,
             "failed": self.failed,
             "gave_up": dict(self.gave_up),
             "kinds": dict(self.kinds),

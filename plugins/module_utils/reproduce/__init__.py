@@ -1,6 +1,7 @@
 """From what a failed run left to a profile that shows the failure again.
 
-The best source wins: the profile of a run of agentlab, a configuration of dev-scripts, install-config and agent-config. The first
+The best source wins: the profile of a run of agentlab, a configuration of dev-scripts, install-config and agent-config, the manifests
+of an agent image. The first
 cause is that of the run page or of the recording, or the last failed validation or error in the installer's log; it suggests faults.
 """
 
@@ -13,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..devscripts import importer
-from ..documents import DocumentError, load_json, load_yaml
+from ..documents import DocumentError, load_json, load_yaml, load_yaml_all
 from ..plan import profile, rundir
 from ..redact import redact
 from ..state.recording import PROFILE, Player, at_the_end, load
-from . import shape, suspects
+from . import manifests, shape, suspects
 from .evidence import EvidenceError, File, collect
 
 __all__ = ["EvidenceError", "Reproduction", "reproduce"]
@@ -26,7 +27,7 @@ _FAILED = re.compile(
     r"level=(?:warning|error|fatal) .*?msg=\"?(?P<text>Host \S+ validation: [^\"]+|.*(?:fails a validation|Failed - |timeout while|"
     r"is error).*?)\"?$"
 )
-_TEXTS = ("log", "config", "recording", "events")
+_TEXTS = ("log", "config", "recording", "events", "rendezvous", "nmstate")
 _LINE = 4096  # of a longer line the beginning counts
 _INSTALLED = "To access the cluster as the system:admin user"  # the line of `wait-for install-complete`
 _VERSION = re.compile(r"OpenShift Installer (?:v)?(\d+\.\d+\.\d+[\w.-]*)|Built from commit (\w+)")
@@ -130,12 +131,16 @@ def _profile(
         derived = shape.derive(install, agent)
         unknown = derived.unknown + ([] if agent else ["agent-config.yaml: the hosts' names, MACs and addresses"])
         return derived.raw, derived.cluster or cluster, derived.names, "install-config.yaml", unknown
+    if "agent-cluster-install" in documents:
+        derived = shape.derive(*_of_image(found, documents))
+        unknown = [*derived.unknown, "the hosts' names and roles: manifests of an image do not have them"]
+        return derived.raw, derived.cluster or cluster, derived.names, "the manifests of an agent image", unknown
     recorded = played.get("lab", PROFILE) if played else None
     if recorded and isinstance(recorded.body, dict):
         return dict(recorded.body), cluster, {}, "the recording", []
     raise EvidenceError(
         f"{next(iter(found.values())).name}: no profile can be made: there is neither a profile, nor a configuration of "
-        "dev-scripts, nor an install-config.yaml or the installer's state"
+        "dev-scripts, nor an install-config.yaml, the installer's state or the manifests of an agent image"
     )
 
 
@@ -150,6 +155,19 @@ def _configs(documents: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, An
                 value = config if isinstance(config, dict) else value
         pair.append(value or {})
     return pair[0], pair[1]
+
+
+def _of_image(found: Mapping[str, File], documents: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Content of install-config.yaml and agent-config.yaml as the manifests of an agent image have it."""
+    hosts: list[Any] = []
+    if "nmstate" in found:
+        try:
+            hosts = load_yaml_all(found["nmstate"].data, name=found["nmstate"].name)
+        except DocumentError as error:
+            raise EvidenceError(str(error)) from None
+    environment = found["rendezvous"].data.decode(errors="replace") if "rendezvous" in found else ""
+    install = manifests.install_config(documents["agent-cluster-install"], documents.get("cluster-deployment") or {})
+    return install, manifests.agent_config((host for host in hosts if isinstance(host, dict)), environment)
 
 
 def _config(found: Mapping[str, File], documents: Mapping[str, object]) -> tuple[str, str] | None:

@@ -36,6 +36,7 @@ KINDS: dict[str, re.Pattern[str]] = {
     "recording": re.compile(r"(.*/)?recording\.jsonl(\.gz)?"),
     "events": re.compile(r"(.*/)?logs/events\.jsonl"),  # artifacts of a job also have those of ansible-runner
     "nmstate": re.compile(r"(.*/)?nmstateconfig\.yaml"),
+    "rendezvous": re.compile(r"(.*/)?rendezvous-host\.env"),
 }
 _INNER = re.compile(r"(.*/)?agent-gather[^/]*\.tar\.(xz|gz)")
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz")

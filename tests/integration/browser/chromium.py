@@ -28,6 +28,30 @@ _KEYS = {
 
 
 READY = "document.documentElement?.dataset.ready"
+# Relative luminance and contrast as in WCAG 2.1; text on a background of its own or of an element around it.
+CONTRAST = """
+(() => {
+  const rgb = text => (text.match(/[\\d.]+/g) || []).map(Number);
+  const part = c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const light = colour => colour.slice(0, 3).reduce((sum, c, i) => sum + part(c / 255) * [0.2126, 0.7152, 0.0722][i], 0);
+  const back = node => {
+    for (; node; node = node.parentElement) {
+      const found = rgb(getComputedStyle(node).backgroundColor);
+      if (found.length === 3 || found[3] === 1) return found;
+    }
+    return [255, 255, 255];
+  };
+  const bad = new Set();
+  for (const node of document.querySelectorAll("body *")) {
+    const text = [...node.childNodes].some(child => child.nodeType === 3 && child.data.trim());
+    if (!text || !node.checkVisibility() || node.matches(":disabled, option")) continue;
+    const [a, b] = [light(rgb(getComputedStyle(node).color)), light(back(node))].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) bad.add(`${node.tagName}.${node.className}: ${((a + 0.05) / (b + 0.05)).toFixed(2)}`);
+  }
+  return [...bad];
+})()
+"""
+"""Texts whose contrast is below 4.5, as WCAG 2.1 has it for AA."""
 
 
 class Browser:

@@ -14,34 +14,11 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.page.server im
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog, event
 from ansible_collections.agentlab.ocp.tests.recorded import runs
 
-from tests.integration.browser.chromium import PROGRAM, Browser
+from tests.integration.browser.chromium import CONTRAST, PROGRAM, Browser
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no chromium: make environment installs it")
 HOSTILE = "</script><img src=x onerror=document.title='owned'><b>x</b>\u2028'\"&lt;"
 PANELS = ("verdict", "timeline", "validations", "lines", "topology", "steps", "files")
-# Relative luminance and contrast as in WCAG 2.1; text on a background of its own or of an element around it.
-CONTRAST = """
-(() => {
-  const rgb = text => (text.match(/[\\d.]+/g) || []).map(Number);
-  const part = c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-  const light = colour => colour.slice(0, 3).reduce((sum, c, i) => sum + part(c / 255) * [0.2126, 0.7152, 0.0722][i], 0);
-  const back = node => {
-    for (; node; node = node.parentElement) {
-      const found = rgb(getComputedStyle(node).backgroundColor);
-      if (found.length === 3 || found[3] === 1) return found;
-    }
-    return [255, 255, 255];
-  };
-  const bad = new Set();
-  for (const node of document.querySelectorAll("main *")) {
-    const text = [...node.childNodes].some(child => child.nodeType === 3 && child.data.trim());
-    if (!text || !node.checkVisibility() || node.matches(":disabled, option")) continue;
-    const [a, b] = [light(rgb(getComputedStyle(node).color)), light(back(node))].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 4.5) bad.add(`${node.tagName}.${node.className}: ${((a + 0.05) / (b + 0.05)).toFixed(2)}`);
-  }
-  return [...bad];
-})()
-"""
 COUNT = """
 (() => {
   let made = 0;
@@ -153,6 +130,27 @@ def test_what_is_unusual(browser: Browser, pages: dict[str, str]) -> None:
     assert "openshift/99-extra.yaml" in shown and "+kind: ConfigMap" in shown and "<img src=x" in shown
     browser.open(pages["good"])
     assert browser.run("document.getElementById('changes').closest('section').hidden")
+
+
+def test_whose_time_it_was(browser: Browser, pages: dict[str, str]) -> None:
+    """The wait is the machines' time, the other stages are ours; parts of both add up to the whole run."""
+    browser.open(pages["failed"])
+    shares = browser.run("[...document.querySelectorAll('.share')].map(one => one.textContent)")
+    assert shares == ["agentlab 1 min 6 s, 21 %", "machines 4 min 0 s, 77 %", "between the stages 5 s, 2 %"]
+
+
+def test_durations_are_whole_on_a_narrow_screen(browser: Browser, pages: dict[str, str]) -> None:
+    browser.open(pages["failed"], width=400)
+    cut = "[...document.querySelectorAll('.step .number')].filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent)"
+    assert browser.run(cut) == []
+
+
+def test_a_status_has_an_icon(browser: Browser, pages: dict[str, str]) -> None:
+    icons = {}
+    for name in ("good", "failed"):
+        browser.open(pages[name])
+        icons[name] = browser.run("getComputedStyle(document.querySelector('.pill'), '::before').content")
+    assert icons["good"] != icons["failed"] and "none" not in icons.values()
 
 
 def test_the_keyboard(browser: Browser, pages: dict[str, str]) -> None:

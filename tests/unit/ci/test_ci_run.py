@@ -60,6 +60,8 @@ def test_every_job_can_be_planned(tmp_path: Path) -> None:
         folder.mkdir()
         runner = stages.Runner(job, "ci", shared.Place("artifacts", folder))
         assert build.build(profile.load(runner.profile, ROOT / "config_examples"), "ci")["nodes"]
+        # Its page compares a run with former ones of the same profile: "profile" was that of all jobs.
+        assert isinstance(job["profile"], str) or Path(runner.profile).stem == name
 
 
 def test_a_job_with_real_programs_takes_them_from_variables(

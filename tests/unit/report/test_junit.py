@@ -53,7 +53,9 @@ def test_a_failure_has_a_body(tmp_path: Path) -> None:
         assert part in wait.text, part
     (host,) = found["host master-1 reaches Done"].result
     assert host.message == "host master-1 is error at Installing: Host lost" and "line 299" in host.text
-    assert found["pods"].result[0].message == "1 of 2 running"
+    (pods,) = found["pods"].result
+    assert pods.message == "1 of 2 running" and "Next: agentlab boot" in pods.text
+    assert "Cluster has hosts in error" in pods.text and found["pods"].system_out == "1 of 2 running"
 
 
 @pytest.mark.parametrize("text", ["\x00\x1b[1m]]>", "\ufffe\ud800", "<failure>&x;"])

@@ -291,6 +291,22 @@ def test_an_interrupted_and_a_running_stage(tmp_path: Path) -> None:
     assert live["verdict"]["result"] == "running" and live["lanes"][0]["states"][-1]["end"] > run["verdict"]["end"]
 
 
+def test_a_task_follows_its_stage(tmp_path: Path) -> None:
+    """Seconds of a task are rounded up: it began before its stage, and was listed before it."""
+    runs.failed(tmp_path)
+    at = runs.START + 400
+    EventLog(tmp_path / FILE).write(
+        [
+            event("stage", "validate", "started", at=at),
+            event("task", "Look", "ok", stage="validate", seconds=2, at=at + 1.2),
+            event("stage", "validate", "ok", at=at + 1.3),
+        ]
+    )
+    run, __ = written(tmp_path)
+    shown = [(one["stage"], one["name"], one["start"]) for one in run["steps"] if one["stage"] == "validate"]
+    assert shown == [("validate", "", int(at * 1000)), ("validate", "Look", int(at * 1000))]
+
+
 def test_an_interrupted_verb_leaves_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_page.after(tmp_path / "none", interrupted=True)
     assert capsys.readouterr() == ("", "")

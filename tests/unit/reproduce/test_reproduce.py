@@ -13,13 +13,21 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import reproduce as verb
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, profile
-from ansible_collections.agentlab.ocp.plugins.module_utils.reproduce import EvidenceError, evidence, reproduce, suspects
+from ansible_collections.agentlab.ocp.plugins.module_utils.reproduce import (
+    EvidenceError,
+    evidence,
+    manifests,
+    reproduce,
+    shape,
+    suspects,
+)
 
 ROOT = Path(__file__).parents[3]
 PROFILES = ROOT / "config_examples"
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())["jobs"]
 # Profiles whose configs do not say all: a real release, files of the user, networks besides the machine network, and segments.
 NOT_IN_CONFIGS = {"sno_ipv4_ocp", "sno_okd", "sno_bond_vlan", "sno_iscsi", "compact_balancer_static", "compact_ipi"}
+ARCHIVE = Path(__file__).parent / "agent-gather.tar.xz"
 LEVEL = 'time="2026-11-23T10:12:17Z" level=warning msg="'
 
 
@@ -241,6 +249,64 @@ def test_archives_are_read_without_being_unpacked(tmp_path: Path) -> None:
     assert made.raw["nodes"]["master-0"]["nics"] and sorted(tmp_path.iterdir()) == sorted(
         [*before, tmp_path / "a.tar.xz"]
     )
+
+
+def test_an_archive_of_agent_gather(tmp_path: Path) -> None:
+    """Made by the script of openshift/installer (1f648d14), of an image of compact_dualstack_static: there is no install-config in it."""
+    made = reproduce(ARCHIVE)
+    assert (made.source, made.cluster) == ("the manifests of an agent image", "ostest")
+    raw = yaml.safe_load((PROFILES / "compact_dualstack_static.yml").read_text())
+    (install, agent), (install_again, agent_again) = rendered(raw), rendered(made.raw)
+    assert install_again == install
+    assert [host["interfaces"] for host in agent_again["hosts"]] == [host["interfaces"] for host in agent["hosts"]]
+    assert [host["networkConfig"] for host in agent_again["hosts"]] == [
+        host["networkConfig"] for host in agent["hosts"]
+    ]
+    assert agent_again["rendezvousIP"] == agent["rendezvousIP"]
+    assert any("names and roles" in line for line in made.unknown)
+
+
+def test_configs_next_to_manifests_of_several_hosts(tmp_path: Path) -> None:
+    """A run directory has both. The second host's document was an error."""
+    folder = left(tmp_path, {"topology": "compact", "stack": "ipv4"})
+    (folder / "cluster-manifests").mkdir()
+    (folder / "cluster-manifests/nmstateconfig.yaml").write_text("kind: NMStateConfig\n---\nkind: NMStateConfig\n")
+    assert reproduce(folder).source == "install-config.yaml"
+
+
+@pytest.mark.parametrize("topology", ["sno", "tna", "ha"])
+def test_manifests_of_an_image(topology: str) -> None:
+    """What the service gets as an annotation counts, too."""
+    install, __ = rendered({"topology": topology, "stack": "ipv4"})
+    counts = {
+        "controlPlaneAgents": install["controlPlane"]["replicas"],
+        "workerAgents": install["compute"][0]["replicas"],
+    }
+    if "arbiter" in install:
+        counts["arbiterAgents"] = install["arbiter"]["replicas"]
+    kind = next(iter(install["platform"]))
+    vips = install["platform"][kind] or {}
+    spec = {
+        "networking": install["networking"], "provisionRequirements": counts, "platformType": {"none": "None"}.get(kind, "BareMetal"),
+        **{key: vips[key] for key in ("apiVIPs", "ingressVIPs") if key in vips},
+    }  # fmt: skip
+    overrides = {"agent-install.openshift.io/install-config-overrides": '{"fips": true, "networking": 1}'}
+    given = {"metadata": {"name": "ostest", "annotations": overrides}, "spec": spec}
+    found = manifests.install_config(given, {"spec": {"clusterName": "ostest", "baseDomain": install["baseDomain"]}})
+    assert rendered(shape.derive(found, {}).raw)[0] == {**install, "fips": True}
+
+
+@pytest.mark.parametrize(
+    "text", ["3", "[]", "kind: X", "metadata: 1\nspec: []", "spec: {networking: [], provisionRequirements: 3}"]
+)
+def test_manifests_that_others_wrote(tmp_path: Path, text: str) -> None:
+    for name in ("agent-cluster-install.yaml", "cluster-deployment.yaml", "nmstateconfig.yaml"):
+        (tmp_path / name).write_text(text)
+    if text in ("3", "[]"):
+        with pytest.raises(EvidenceError, match="must be a mapping"):
+            reproduce(tmp_path)
+    else:
+        assert reproduce(tmp_path).raw["topology"]
 
 
 @pytest.mark.parametrize(

@@ -120,8 +120,10 @@ class Runner:
         if isinstance(profile, dict):
             from ...plan.rundir import dump
 
-            artifacts.write("profile.yml", dump(profile))
-            profile = str(artifacts.folder / "profile.yml")
+            # Named as the job: former runs of a profile are known by its name.
+            name = f"{artifacts.folder.name}.yml"
+            artifacts.write(name, dump(profile))
+            profile = str(artifacts.folder / name)
         self.profile = profile or None
         self.found: Run | None = None
         self.end = time.monotonic() + job["timeout_minutes"] * 60

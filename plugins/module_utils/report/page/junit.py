@@ -62,7 +62,11 @@ def suites(run: Run) -> list[Suite]:
     found: dict[str, Iterable[Case]] = {
         "stages": _stages(run),
         "checks": (
-            Case(name=one["name"], failure="" if one["ok"] else one["found"], output=one["found"])
+            Case(
+                name=one["name"],
+                failure="" if one["ok"] else body(run, one["found"], "wait-for"),
+                output=one["found"],
+            )
             for one in run["checks"]
         ),
         "hosts": _hosts(run),

@@ -190,12 +190,13 @@ class Timeline:
             self._leave(shown["end"])
 
     def _task(self, one: Event, at: int) -> None:
-        if seconds := one.get("seconds", 0):
+        if seconds := one.get("seconds", 0):  # rounded up: no task begins before its stage
+            begun = at - 1000 * seconds
             self.steps.append(
                 {
                     "stage": one.get("stage", ""),
                     "name": one["subject"],
-                    "start": at - 1000 * seconds,
+                    "start": min(at, max(begun, self._open[1])) if self._open else begun,
                     "end": at,
                     "median": None,
                 }

@@ -176,6 +176,8 @@ def _events(events: list[dict[str, Any]], query: Mapping[str, str]) -> list[dict
     for name, field in (("severities", "severity"), ("cluster_id", "cluster_id"), ("host_id", "host_id")):
         if wanted := query.get(name):
             shown = [one for one in shown if str(one.get(field)) in wanted.split(",")]
+    if words := query.get("message", "").lower():
+        shown = [one for one in shown if words in str(one.get("message")).lower()]
     if query.get("order") == "descending":
         shown.reverse()
     first = int(query["offset"]) if query.get("offset", "").isdecimal() else 0
