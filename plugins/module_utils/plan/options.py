@@ -248,7 +248,7 @@ class BootOptions(TypedDict, total=False):
     """When a machine loses its medium: `never`; `on_rebooting`, when its host reaches that stage; `after` the installation."""
     paths: Annotated[int, Range(1, 2)]
     """Over how many networks a machine reaches its LUN (`mode: iscsi`): with 2 its disk is a multipath device. The firmware's table has two
-    entries.""" ""
+    entries."""
 
 
 class _ClusterNetworkOptions(TypedDict):
