@@ -75,8 +75,9 @@ def test_from_the_lease_to_an_installed_cluster(tmp_path: Path, guests: None) ->
         assert all(case.is_passed for suite in installed for case in suite)
         checks = JUnitXml.fromfile(str(job.artifacts("agentlab-validate") / "junit_agentlab.xml"))
         assert sum(case.is_passed for suite in checks for case in suite) > 10
+        # The installed system has no agent-gather.
         with tarfile.open(job.artifacts("agentlab-gather") / "agent-gather-master-0.tar.xz") as tar:
-            assert len(tar.getnames()) > 10
+            assert tar.getmember("agent-gather-master-0/journal.log").size
         assert (job.artifacts("ofcir-release") / "rv").read_text() == "0\n"
 
 
