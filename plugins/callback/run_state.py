@@ -176,7 +176,7 @@ def _found(result: CallbackTaskResult) -> Iterator[Event]:
         yield from (
             event("machine", str(name), "booted", "booted from its image") for name in data.get("changes") or ()
         )
-    elif action == "agentlab.ocp.cluster_info":
+    elif action in ("agentlab.ocp.cluster_info", "agentlab.ocp.cluster_tests"):
         for check in data.get("checks") or ():
             good = bool(check["ok"])
             yield event(

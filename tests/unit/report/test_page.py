@@ -98,6 +98,24 @@ def test_a_failed_run(tmp_path: Path) -> None:
     assert (written(tmp_path)[0]["verdict"]["result"], written(tmp_path)[0]["verdict"]["causes"]) == ("installed", [])
 
 
+def test_a_check_that_failed(tmp_path: Path) -> None:
+    """What to do is to check again: the moment is that of the check."""
+    runs.good(tmp_path)
+    at, text = runs.START + 600, "1 of 15 checks failed:\nFAIL  test login  exit status 1, expected 0"
+    EventLog(tmp_path / FILE).write(
+        [
+            event("stage", "validate", "started", at=at),
+            event("check", "test login", "failed", "exit status 1, expected 0", level="error", at=at + 10),
+            event("stage", "validate", "failed", text, level="error", at=at + 20),
+        ]
+    )
+    verdict = written(tmp_path)[0]["verdict"]
+    assert [(cause["text"], cause["next"]) for cause in verdict["causes"]] == [
+        (text, "bin/agentlab validate --cluster ut  # checks again")
+    ]
+    assert verdict["moment"] == int((at + 10) * 1000)
+
+
 def test_pulls_have_rows(tmp_path: Path) -> None:
     run, __ = written(runs.failed(tmp_path))
     row = lane(run, "pulls of master-0")

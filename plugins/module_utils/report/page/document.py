@@ -283,18 +283,22 @@ class Collector:
 def _causes(events: Sequence[Event], plan: Plan | None, run_dir: Path) -> list[Cause]:
     """Return the causes that gather found after the last stage began; without any, the failure of that stage."""
     found: list[Cause] = []
-    failure = ""
+    failure: Event | None = None
     for one in events:
         if one["kind"] == "cause":
             found.append({"text": one["text"], "next": one.get("next", "")})
         elif one["kind"] == "stage" and one["state"] == "started":
-            found, failure = [], failure if one["subject"] == "gather" else ""
+            found, failure = [], failure if one["subject"] == "gather" else None
         elif one["kind"] == "stage" and one["subject"] != "gather" and one["state"] == "failed":
-            failure = one["text"]
-    if found or not failure:
+            failure = one
+    if found or not failure or not failure["text"]:
         return found
-    step = Access(plan, run_dir).verb("gather") + "  # collects the logs of all hosts" if plan else ""
-    return [{"text": failure, "next": step}]
+    step = ""
+    if plan:
+        again = failure["subject"] == "validate"
+        verb = Access(plan, run_dir).verb("validate" if again else "gather")
+        step = f"{verb}  # {'checks again' if again else 'collects the logs of all hosts'}"
+    return [{"text": failure["text"], "next": step}]
 
 
 def _planned(plan: Plan | None, injected: Sequence[Mark]) -> Iterator[Mark]:
