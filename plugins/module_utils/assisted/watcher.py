@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ..documents import load_json
 from ..errors import AssistedError, ClusterError, FatalError
-from ..watch import Cause, Clock, Diagnose, Message, Seen, Stall, no_diagnosis
+from ..watch import Clock, Diagnose, Diagnosis, Message, Seen, Stall, no_diagnosis
 from .monitor import Monitor
 
 INTERVAL = 2.0
@@ -56,7 +56,7 @@ class BootstrapWatcher:
 
     say: gets every message; show: gets each cluster with its hosts (for a live view and for records).
     stall: seconds without progress after which to give up; 0: only upstream's limit of 60 minutes; diagnose: returns causes
-    with a shorter grace period.
+    with a shorter grace period, and progress that the service does not know.
     """
 
     rest: Rest
@@ -88,15 +88,16 @@ class BootstrapWatcher:
             try:
                 if self._iterate(self.clock.time() - start):
                     return
-                stall.check(self._facts(), self._causes())
+                stall.check(self._facts(), self._diagnosis())
             except FatalError as error:
                 raise BootstrapFailed(f"bootstrap process returned error: {error}") from error
             if self.clock.time() - start > self.limit:
                 raise BootstrapFailed("bootstrap process timed out: context deadline exceeded")
             self.clock.sleep(INTERVAL)
 
-    def _causes(self) -> Sequence[Cause]:
-        return self.diagnose(Seen(self._cluster, self._events, self._kube_seen, self._refusal)) if self.stall else ()
+    def _diagnosis(self) -> Diagnosis:
+        seen = Seen(self._cluster, self._events, self._kube_seen, self._refusal)
+        return self.diagnose(seen) if self.stall else Diagnosis()
 
     def _facts(self) -> AbstractSet[Hashable]:
         of_the_service = facts(self._cluster, self._events) if self._cluster else ()

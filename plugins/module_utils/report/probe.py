@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..plan import phases
@@ -12,9 +13,9 @@ from ..plan.machines import virtual
 from ..plan.model import Plan
 from ..sandbox import services
 from ..state.recording import Tape, no_tape
-from ..watch import Seen
+from ..watch import Diagnosis, Seen
 from . import facts
-from .causes import Cause, causes
+from .causes import CONTROLS, Cause, causes
 from .evidence import Facts, Unit
 from .hypervisor_logs import domain_states
 from .ssh import run, ssh
@@ -22,6 +23,8 @@ from .ssh import run, ssh
 PACE = 10.0
 # The firmware's message at each boot: console logs contain all boots.
 _BOOTS, CONSOLE_TAIL = "BdsDxe: starting", 65536
+# systemd's status line of a unit that has started, or of a target that is reached.
+_STEP = re.compile(r"^\[ *OK *\] (.+?)\r?$", re.MULTILINE)
 # Units are queried by ssh, which loads the rendezvous host: not while it may be booting, and rarely.
 UNITS_AFTER, UNITS_PACE = 120.0, 60.0
 NODE_ZERO_UNITS = (
@@ -67,6 +70,18 @@ def consoles(plan: Plan, directory: Path | None = None) -> dict[str, str]:
     return found
 
 
+def reached(texts: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Return the steps of their boot that machines have completed: what systemd reports on the console while it starts.
+
+    texts: domain -> text of its console. Numbers are removed: a session of ssh, or a unit that is restarted, is no new step.
+    """
+    return frozenset(
+        (domain, re.sub("[0-9]+", "", step))
+        for domain, text in texts.items()
+        for step in _STEP.findall(CONTROLS.sub("", text))
+    )
+
+
 def units(run_dir: Path, address: str) -> dict[str, Unit]:
     """The units of the rendezvous host, in the order in which they need each other.
 
@@ -98,7 +113,7 @@ def rendezvous_ip(plan: Plan, run_dir: Path) -> str:
 
 
 class Probe:
-    """Returns the current causes, cached for `PACE` seconds.
+    """Returns the current causes and the progress of booting machines, cached for `PACE` seconds.
 
     Call it with what a wait has seen; it completes that with machines, consoles, services of the lab, and units of the
     rendezvous host. The units are queried from `UNITS_AFTER` seconds on, every `UNITS_PACE` seconds, and only while no
@@ -112,7 +127,11 @@ class Probe:
         self.facts, self.asked = Facts(plan=self.plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0
         self.ask_units = time.monotonic() + UNITS_AFTER
 
-    def __call__(self, seen: Seen) -> Sequence[Cause]:
+    def __call__(self, seen: Seen) -> Diagnosis:
+        return Diagnosis(self.causes(seen), reached(self.facts.consoles))
+
+    def causes(self, seen: Seen) -> Sequence[Cause]:
+        """Return the current causes."""
         if seen.cluster or seen.kube:
             self.facts.node_zero = {}
         if not self.asked or time.monotonic() - self.asked > PACE:

@@ -172,7 +172,7 @@ def _first_cause(
     idle = (
         float("inf") if results.get("wait") == "failed" else _idle(stages, cluster, datetime.datetime.now(datetime.UTC))
     )
-    for cause in Probe(plan, run_dir)(Seen(cluster=cluster)):
+    for cause in Probe(plan, run_dir).causes(Seen(cluster=cluster)):
         if idle > (UNKNOWN if cause.grace is None else cause.grace):
             return {"text": _line(cause.text), "next": _line(cause.step)}
     return None

@@ -52,12 +52,18 @@ class Seen(NamedTuple):
     pods: Sequence[dict[str, Any]] = ()
 
 
-Diagnose = Callable[[Seen], Sequence[Cause]]
-"""Returns the known causes, those that explain others first."""
+class Diagnosis(NamedTuple):
+    """What a lab shows of an installation: known causes, those that explain others first, and facts that are new with progress."""
+
+    causes: Sequence[Cause] = ()
+    progress: AbstractSet[Hashable] = frozenset()
 
 
-def no_diagnosis(__: Seen) -> Sequence[Cause]:
-    return ()
+Diagnose = Callable[[Seen], Diagnosis]
+
+
+def no_diagnosis(__: Seen) -> Diagnosis:
+    return Diagnosis()
 
 
 PAUSE = 30.0
@@ -77,13 +83,14 @@ class Stall:
         self.checked = self.since
         self.known: dict[str, tuple[float, float]] = {}
 
-    def check(self, facts: AbstractSet[Hashable], causes: Sequence[Cause] = ()) -> None:
-        """facts: the current state; a fact that was never seen before is progress.
+    def check(self, facts: AbstractSet[Hashable], diagnosis: Diagnosis) -> None:
+        """facts: the current state; a fact that was never seen before is progress, and so is one of the diagnosis.
 
-        causes: those known now; a cause counts from when it was first given, without an interruption longer than `PAUSE`,
-        and not before the last progress. Raises `FatalError` with the cause's text, or with the minutes without progress.
+        A cause counts from when it was first given, without an interruption longer than `PAUSE`, and not before the last
+        progress. Raises `FatalError` with the cause's text, or with the minutes without progress.
         """
-        now = self.clock.time()
+        now, causes = self.clock.time(), diagnosis.causes
+        facts = facts | diagnosis.progress
         if not facts <= self.seen:
             self.seen |= facts
             self.since = now

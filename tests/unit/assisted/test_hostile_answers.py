@@ -14,7 +14,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client impor
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import BootstrapFailed, BootstrapWatcher
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import causes, evidence
-from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Seen
+from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Diagnosis, Seen
 
 PLAN = build.build(profile.load("sno_ipv4", Path(__file__).parents[3] / "config_examples"), "ostest")
 CHECKS = json.dumps({"network": [{"id": "v", "status": "failure", "message": "no"}]})
@@ -74,8 +74,8 @@ def waited(answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str
     client, said, clock = AssistedClient("192.0.2.1", None), list[str](), Quiet()
     monkeypatch.setattr(client, "get", lambda path, **query: copy.deepcopy(answers.get(path, answers["/clusters/c"])))
 
-    def diagnose(seen: Seen) -> list[causes.Cause]:
-        return causes.causes(evidence.Facts(PLAN, cluster=seen.cluster, events=seen.events))
+    def diagnose(seen: Seen) -> Diagnosis:
+        return Diagnosis(causes.causes(evidence.Facts(PLAN, cluster=seen.cluster, events=seen.events)))
 
     def show(cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
         assert all(isinstance(cell, str) for row in view.rows(cluster) for cell in row)

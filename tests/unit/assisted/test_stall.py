@@ -6,7 +6,7 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import facts
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import FatalError
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Cause
-from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Stall
+from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Diagnosis, Stall
 
 OFF = Cause("VM x is shut off", "start it", 60.0)
 SLOW = Cause("still activating", "read its journal")
@@ -27,7 +27,7 @@ def ends(stall, script):
         clock.now = float(second)
         facts, causes = script.get(second, (facts, causes))
         try:
-            stall.check(set(facts), causes)
+            stall.check(set(facts), Diagnosis(causes))
         except FatalError as error:
             return second, str(error)
     return None
@@ -87,7 +87,19 @@ def test_checks_may_be_far_apart():
     stall = Stall(900, clock)
     for second in (0, 40):
         clock.now = float(second)
-        stall.check(set("a"), [OFF])
+        stall.check(set("a"), Diagnosis([OFF]))
     clock.now = 80.0
     with pytest.raises(FatalError, match="VM x is shut off"):
-        stall.check(set("a"), [OFF])
+        stall.check(set("a"), Diagnosis([OFF]))
+
+
+def test_a_machine_that_boots_makes_progress():
+    """The service does not answer yet; what the lab sees of the machine counts."""
+    clock = Clock()
+    stall = Stall(240, clock)
+    for second, steps in ((0, ""), (200, "a"), (400, "ab"), (600, "ab")):
+        clock.now = float(second)
+        stall.check(set(), Diagnosis(progress=frozenset(steps)))
+    clock.now = 641.0
+    with pytest.raises(FatalError, match="no progress for 4 minutes"):
+        stall.check(set(), Diagnosis(progress=frozenset("ab")))

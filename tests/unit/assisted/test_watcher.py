@@ -3,6 +3,7 @@ from __future__ import annotations
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import BootstrapFailed, BootstrapWatcher
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import AssistedError
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import Cause
+from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Diagnosis
 
 
 class Clock:
@@ -104,7 +105,7 @@ def test_a_refused_token_ends_it_at_once():
 
     def diagnose(known):
         seen.append(known.refusal)
-        return [Cause(known.refusal, "", 60.0)] if known.refusal else []
+        return Diagnosis([Cause(known.refusal, "", 60.0)] if known.refusal else [])
 
     class Refusing(World):
         def infra_envs(self):

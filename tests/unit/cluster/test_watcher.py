@@ -17,6 +17,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher impor
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import ClusterError
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import causes
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.evidence import Facts
+from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Diagnosis
 
 
 class Clock:
@@ -297,7 +298,7 @@ def test_a_controller_that_never_ran_is_no_success(kubeconfig):
     assert InstallWatcher(kube, lambda level, text: None, clock).run()
     plan = {"nodes": [], "rendezvous": {"node": "", "ip": ""}, "cluster": {"name": "one"}}
     watch = InstallWatcher(kube, lambda level, text: said.append(text), clock, stall=900, controller=True,
-                           diagnose=lambda seen: causes(Facts(plan=plan, nodes=[], pods=seen.pods)))  # fmt: skip
+                           diagnose=lambda seen: Diagnosis(causes(Facts(plan=plan, nodes=[], pods=seen.pods))))  # fmt: skip
     begin = clock.now
     with pytest.raises(InstallFailed) as failure:
         watch.run()

@@ -92,6 +92,22 @@ def test_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked[-1] < 1300
 
 
+def test_steps_of_a_boot_are_progress_once() -> None:
+    """Sessions of ssh and units that are restarted are no new steps."""
+    text = (
+        "[    1.5] Run /init as init process\r\n"
+        "[\x1b[0;32m  OK  \x1b[0m] Started \x1b[0;1;39msession-3.scope\x1b[0m - Session 3 of User core.\r\n"
+        "[FAILED] Failed to start x.service\r\n[\x1b[0;32m  OK  \x1b[0m] Reached target \x1b[0;1;39mnetwork.target\x1b[0m.\r\n"
+    )
+    steps = probe.reached({"vm": text})
+    assert steps == {
+        ("vm", "Started session-.scope - Session  of User core."),
+        ("vm", "Reached target network.target."),
+    }
+    assert probe.reached({"vm": text + text.replace("3", "14")}) == steps
+    assert probe.reached({"vm": "", "other": text}) == {("other", step) for __, step in steps}
+
+
 def test_consoles_are_read_from_the_last_boot_on(tmp_path: Path) -> None:
     (tmp_path / "console").mkdir()
     boots = (

@@ -32,7 +32,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.replay import 
 from ansible_collections.agentlab.ocp.plugins.module_utils.reproduce import EvidenceError, reproduce
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import Player, Recorder, at_the_end, load
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import Outcome, follow
-from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Seen
+from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Diagnosis, Seen
 
 ROOT = Path(__file__).resolve().parents[3]
 RUNS = ROOT / "tests" / "recorded" / "jobs"
@@ -55,9 +55,9 @@ def wait(job: str, kubeconfig: Path) -> tuple[Outcome, list[str]]:
     player.seek(0)
     said: list[str] = []
 
-    def diagnose(seen: Seen) -> Any:
+    def diagnose(seen: Seen) -> Diagnosis:
         at = facts.replayed(player, plan)
-        return causes(at) if player.get("lab", facts.PLAN) else []
+        return Diagnosis(causes(at) if player.get("lab", facts.PLAN) else [])
 
     minutes = (JOBS[job].get("variables") or {}).get("agentlab_wait_for_stall_minutes", 15)
     known = WaitFor(plan["rendezvous"]["ip"], None, "watcher", 2400, False)

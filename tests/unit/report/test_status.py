@@ -161,7 +161,7 @@ def test_a_cause_is_shown_after_its_grace_period(
 ) -> None:
     """Seconds after the boot, `status` printed that the service never answered."""
     cause = causes.Cause("the assisted service never answered", "look", grace)
-    monkeypatch.setattr(status, "Probe", lambda *__: lambda __: [cause])
+    monkeypatch.setattr(status.Probe, "causes", lambda *__: [cause])
     then = (datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=booted)).isoformat(timespec="seconds")
     stages: list[status.StageStatus] = [{"name": "boot", "start": then, "end": None, "result": "ok"}]
     stages += [{"name": "wait", "start": then, "end": then, "result": waited}] if waited else []
