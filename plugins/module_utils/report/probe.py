@@ -73,7 +73,7 @@ def consoles(plan: Plan, directory: Path | None = None) -> dict[str, str]:
 def reached(texts: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     """Return the steps of their boot that machines have completed: what systemd reports on the console while it starts.
 
-    texts: domain -> text of its console. Numbers are removed: a session of ssh, or a unit that is restarted, is no new step.
+    texts: domain -> text of its console. Numbers are removed: another session of ssh, or the restart of a unit, adds nothing.
     """
     return frozenset(
         (domain, re.sub("[0-9]+", "", step))

@@ -84,7 +84,7 @@ class Stall:
         self.known: dict[str, tuple[float, float]] = {}
 
     def check(self, facts: AbstractSet[Hashable], diagnosis: Diagnosis) -> None:
-        """facts: the current state; a fact that was never seen before is progress, and so is one of the diagnosis.
+        """facts: the current state; a fact that was never seen before, here or in the diagnosis, is progress.
 
         A cause counts from when it was first given, without an interruption longer than `PAUSE`, and not before the last
         progress. Raises `FatalError` with the cause's text, or with the minutes without progress.

@@ -93,7 +93,7 @@ def test_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_steps_of_a_boot_are_progress_once() -> None:
-    """Sessions of ssh and units that are restarted are no new steps."""
+    """Another session of ssh, or the restart of a unit, adds nothing."""
     text = (
         "[    1.5] Run /init as init process\r\n"
         "[\x1b[0;32m  OK  \x1b[0m] Started \x1b[0;1;39msession-3.scope\x1b[0m - Session 3 of User core.\r\n"
