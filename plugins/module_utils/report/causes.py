@@ -42,6 +42,10 @@ CONSOLE_REMARKS = (
         re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE),
         "the release image can't be pulled",
     ),
+    (
+        re.compile(r"rcu: INFO: \w+ (?:self-)?detected stalls? on CPU.*"),
+        "a processor of the machine hangs or is too slow",
+    ),
 )
 # Control sequences of consoles, which are invalid in XML.
 CONTROLS = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]")

@@ -312,6 +312,16 @@ def test_what_a_console_remarks_comes_after_what_explains_it():
     )
 
 
+def test_a_machine_that_hangs():
+    """An installed single node hung at 13 s, and nothing was found."""
+    text = "[   34.343501] rcu: INFO: rcu_preempt self-detected stall on CPU\r\n[   34.34] rcu: \t1-...!: (4143 ticks this GP)\r\n"
+    plan = {**PLAN, "nodes": PLAN["nodes"][:1]}
+    cluster = {"status": "installing", "hosts": [host(0, "installing-in-progress")]}
+    found = causes(Facts(plan=plan, domains=RUNNING, cluster=cluster, consoles={"ostest_master_0": text}))
+    said = "a processor of the machine hangs or is too slow: rcu: INFO: rcu_preempt self-detected stall on CPU"
+    assert f"ostest_master_0: {said}" in [cause.text for cause in found]
+
+
 def test_wrong_rendezvous_ip():
     found = causes(Facts(plan=PLAN, rendezvous_ip="192.0.2.99", domains=RUNNING))
     assert found[0].text == "rendezvousIP 192.0.2.99 is not the address of any node of the plan"
