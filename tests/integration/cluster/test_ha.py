@@ -108,7 +108,8 @@ def test_cluster_comes_up_and_survives(lab: Lab, tmp_path: Path) -> None:
         for o in lab.objects("clusteroperators")
         if not any(c["type"] == "Available" and c["status"] == "True" for c in o["status"]["conditions"])
     ]
-    assert hosts["worker-0"].has(INGRESS), "only a worker routes"
+    until("a worker routes", lambda: hosts["worker-0"].has(INGRESS), 20)
+    assert [name for name in NAMES if hosts[name].has(INGRESS)] == ["worker-0"]
 
     # The leader, and a member that forwards writes to it.
     follower = next(name for name in ("master-1", "master-2") if name != leader(hosts))
