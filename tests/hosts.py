@@ -31,7 +31,6 @@ ip -netns "$0" link set under up
 # What a host keeps of its first network namespace, and libvirt of the first network, pool and machine: a mount, chains of nftables,
 # directories.
 _FIRST = """
-virsh capabilities
 ip netns add first
 ip netns delete first
 mkdir -p /var/log/libvirt/qemu
@@ -77,7 +76,8 @@ def played(base: Path, role: str) -> Iterator[namespaces.Running]:
     who = owner.Caller(owner.Owner(name, str(base), os.getuid(), "root", role, ""))
     namespaces.ensure(who, f"agentlab-{name}", state_dir, ["127.0.0.1"], "test")
     running = namespaces.require(name, state_dir)
-    subprocess.run([*namespaces.enter(running), "sh", "-e", "-c", _FIRST], capture_output=True, check=True)
+    # The first client makes libvirt look for QEMU, and keep what it found.
+    subprocess.run([*namespaces.enter(running), "virsh", "capabilities"], capture_output=True, check=True)
     try:
         yield running
     finally:
@@ -86,10 +86,17 @@ def played(base: Path, role: str) -> Iterator[namespaces.Running]:
         namespaces.remove(f"agentlab-{name}", state_dir, found)
 
 
+def used(host: namespaces.Running) -> None:
+    """Leave on a host what its first lab leaves, and no later one."""
+    subprocess.run([*namespaces.enter(host), "sh", "-e", "-c", _FIRST], capture_output=True, check=True)
+
+
 @contextmanager
 def joined(base: Path, near: namespaces.Running) -> Iterator[namespaces.Running]:
     """Another host, to which a pair of links with an MTU of 1550 leads from the host `near`."""
     with played(base, "far") as far:
+        for one in (near, far):
+            used(one)
         subprocess.run(["sh", "-e", "-c", _JOIN, far.netns, near.netns], check=True)
         for one in (near, far):  # an end has its own address of IPv6 when the other one is up
             for __ in range(300):

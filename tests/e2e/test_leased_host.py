@@ -52,6 +52,7 @@ def leased(tmp_path: Path, expired: Callable[[Path], bool]) -> Iterator[Job]:
         registry = Registry.load(FOLDER, EXTERNAL)
         enter = namespaces.enter(host, str(ROOT))
         job = Job(registry, base / "job", profile, ROOT, enter, env, elsewhere, conditions)
+        hosts.used(host)
         before = hosts.traces(host)
         try:
             yield job
