@@ -162,9 +162,13 @@ def _iscsi_reasons(disk: Disk, raw: Inventory) -> list[str]:
     return []
 
 
-def paths_of(disk: Disk, inventory: Inventory) -> list[Disk]:
+def _holds(device: Disk, disk: Disk) -> bool:
+    return device.get("name") in disk.get("holders", "").split(",")
+
+
+def paths_of(device: Disk, inventory: Inventory) -> list[Disk]:
     """Return the paths of a multipath device: the disks that it holds."""
-    return [one for one in inventory.get("disks", ()) if disk.get("name") in one.get("holders", "").split(",")]
+    return [disk for disk in inventory.get("disks", ()) if _holds(device, disk)]
 
 
 def _multipath_reasons(disk: Disk, raw: Inventory) -> list[str]:
@@ -175,7 +179,7 @@ def _multipath_reasons(disk: Disk, raw: Inventory) -> list[str]:
             f"Disk is a member of multipath device {device.get('name')} and is not eligible for installation. "
             "Use the multipath device instead."
             for device in devices
-            if device.get("name") in disk.get("holders", "").split(",")
+            if _holds(device, disk)
         ]
     if disk.get("drive_type") != "Multipath":
         return []

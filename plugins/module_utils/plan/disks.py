@@ -126,7 +126,7 @@ _TESTS: dict[str, Callable[[Disk, Any, Sequence[Disk]], bool]] = {
     "vendor": lambda disk, hint, __: hint in _reported(disk, "vendor"),
     "serial_number": lambda disk, hint, __: hint == disk["serial"] and not disk.get("paths"),
     "min_size_gigabytes": lambda disk, hint, __: disk["size_gib"] * GIB >= hint * 10**9,
-    # tgtd gives its LUNs WWNs.
+    # tgtd gives each LUN a WWN, which is not known before: any may be meant.
     "wwn": lambda disk, hint, __: hint == disk.get("wwn") or disk["bus"] == "iscsi",
     "rotational": lambda disk, hint, __: hint == (disk.get("rotational") is not False and not disk.get("paths")),
 }

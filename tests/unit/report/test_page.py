@@ -99,7 +99,7 @@ def test_a_failed_run(tmp_path: Path) -> None:
 
 
 def test_a_check_that_failed(tmp_path: Path) -> None:
-    """What to do is to check again: the moment is that of the check."""
+    """The next step is to check again; the time is that of the check."""
     runs.good(tmp_path)
     at, text = runs.START + 600, "1 of 15 checks failed:\nFAIL  test login  exit status 1, expected 0"
     EventLog(tmp_path / FILE).write(

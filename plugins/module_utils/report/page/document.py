@@ -295,9 +295,9 @@ def _causes(events: Sequence[Event], plan: Plan | None, run_dir: Path) -> list[C
         return found
     step = ""
     if plan:
-        again = failure["subject"] == "validate"
-        verb = Access(plan, run_dir).verb("validate" if again else "gather")
-        step = f"{verb}  # {'checks again' if again else 'collects the logs of all hosts'}"
+        checked = failure["subject"] == "validate"
+        verb, what = ("validate", "checks again") if checked else ("gather", "collects the logs of all hosts")
+        step = f"{Access(plan, run_dir).verb(verb)}  # {what}"
     return [{"text": failure["text"], "next": step}]
 
 
