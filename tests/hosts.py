@@ -33,7 +33,7 @@ ip -netns "$0" link set under up
 _FIRST = """
 ip netns add first
 ip netns delete first
-mkdir -p /var/log/libvirt/qemu
+mkdir -p /var/log/libvirt/qemu /var/lib/libvirt/dnsmasq
 echo "<network><name>first</name><bridge name='first'/><dns enable='no'/></network>" | virsh net-define /dev/stdin
 virsh net-start first
 virsh net-destroy first
