@@ -61,6 +61,7 @@ checks:
     name: {description: What was checked., type: str, sample: ClusterOperators}
     ok: {description: Whether it is right., type: bool}
     found: {description: What was found., type: str, sample: 33 of 33 stable}
+    seconds: {description: "0; a test of the profile has a time, see M(agentlab.ocp.cluster_tests).", type: float}
 table:
   description: The checks, a line each.
   returned: success

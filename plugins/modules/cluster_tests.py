@@ -57,6 +57,7 @@ checks:
     name: {description: The word C(test) and its name., type: str, sample: test api-ready}
     ok: {description: Whether it is as expected., type: bool}
     found: {description: What was found., type: str, sample: exit status 0 (0.2 s)}
+    seconds: {description: "How long it took, in seconds.", type: float, sample: 0.2}
 table:
   description: The tests, a line each.
   returned: success

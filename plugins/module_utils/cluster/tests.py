@@ -86,7 +86,8 @@ def execute(plan: Plan, test: Test, reach: Reach) -> Check:
         ok = True
     except Failed as error:
         found, ok = str(error), False
-    return Check(f"test {test['name']}", ok, f"{found} ({time.monotonic() - began:.1f} s)")
+    seconds = round(time.monotonic() - began, 1)
+    return Check(f"test {test['name']}", ok, f"{found} ({seconds} s)", seconds)
 
 
 def _do(plan: Plan, test: Test, reach: Reach) -> Done:

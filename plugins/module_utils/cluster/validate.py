@@ -29,7 +29,7 @@ ROLE_LABELS = {
 
 
 class Check(NamedTuple):
-    """name: what was checked; ok: its result; found: what was observed, as a message.
+    """name: what was checked; ok: its result; found: what was observed, as a message; seconds: how long a profile's test took.
 
     name: such as `master nodes` or `DNS api.ostest.test.metalkube.org`. Its text is for users; no program may depend on
     it.
@@ -38,6 +38,7 @@ class Check(NamedTuple):
     name: str
     ok: bool
     found: str
+    seconds: float = 0.0
 
 
 def validate(

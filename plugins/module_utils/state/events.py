@@ -63,7 +63,7 @@ class More(TypedDict, total=False):
     percentage: int
     """How much of a host's installation is done, in percent."""
     seconds: int
-    """How long a task took, in seconds."""
+    """How long a task took, or a test of the profile, in seconds."""
     next: str
     """What to do next about a cause."""
 

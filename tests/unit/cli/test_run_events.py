@@ -89,7 +89,9 @@ def test_a_run_that_fails(tmp_path: Path) -> None:
     run.task("gather", causes=[{"text": "VM x is off", "step": "agentlab boot", "grace": 60.0}])
     run.play("validate")
     run.task("cluster_info", checks=[{"name": "pods", "ok": False, "found": "1 of 2"}])
-    run.task("cluster_tests", checks=[{"name": "test login", "ok": True, "found": "exit status 0 (0.2 s)"}])
+    run.task(
+        "cluster_tests", checks=[{"name": "test login", "ok": True, "found": "exit status 0 (0.2 s)", "seconds": 0.2}]
+    )
     run.callback.v2_playbook_on_stats(None)
     found = [one for one in read(tmp_path / FILE).events if one["kind"] != "task"]
     assert [(one["kind"], one["subject"], one["state"]) for one in found] == [
@@ -99,6 +101,7 @@ def test_a_run_that_fails(tmp_path: Path) -> None:
         ("stage", "validate", "started"), ("check", "pods", "failed"), ("check", "test login", "ok"),
         ("stage", "validate", "ok"),
     ]  # fmt: skip
+    assert [one["seconds"] for one in found if one["kind"] == "check"] == [0, 1]
     assert found[8]["text"] == "Do: gave up, password=REDACTED" and found[10]["next"] == "agentlab boot"
     stages = state.load(tmp_path)["stages"]
     assert {name: stage["result"] for name, stage in stages.items()} == {

@@ -103,7 +103,7 @@ def test_a_node_that_does_not_answer() -> None:
         raise OSError(f"ssh to {address}: Connection refused")
 
     [check] = module._links(PLAN, silent)
-    assert check == ("network of master-0", False, "ssh to fd2e:6f44:5dd8:c956::50: Connection refused")
+    assert check == module.Check("network of master-0", False, "ssh to fd2e:6f44:5dd8:c956::50: Connection refused")
     [check] = module._links(PLAN, lambda address, command: "not JSON\n[]\n[]")
     assert not check.ok
 

@@ -21,22 +21,28 @@ def cases(run_dir: Path) -> dict[str, TestCase]:
 
 
 def test_a_good_run(tmp_path: Path) -> None:
-    found = cases(runs.good(tmp_path))
+    runs.good(tmp_path)
+    EventLog(tmp_path / FILE).write(
+        [event("check", "test login", "ok", "exit status 0", at=runs.START + 600, seconds=7)]
+    )
+    found = cases(tmp_path)
     assert list(found) == [
-        "prepare", "configure", "image", "boot", "wait", "validate", "nodes", "host master-0 reaches Done", "host master-1 reaches Done",
-        "host master-2 reaches Done", "ClusterOperator etcd",
+        "prepare", "configure", "image", "boot", "wait", "validate", "nodes", "test login", "host master-0 reaches Done",
+        "host master-1 reaches Done", "host master-2 reaches Done", "ClusterOperator etcd",
     ]  # fmt: skip
     assert all(case.is_passed for case in found.values())
     assert found["wait"].time == 440.0 and "439.0 s  Task of wait" in found["wait"].system_out
+    assert (found["nodes"].time, found["test login"].time) == (0, 7)
     assert "installing-in-progress" in found["host master-1 reaches Done"].system_out
 
 
 def test_a_failure_has_a_body(tmp_path: Path) -> None:
     """The cause, the next step, and the end of the log."""
     runs.failed(tmp_path)
+    early = event("operator", "etcd", "Progressing", "", at=runs.START + 238)
     operator = event("operator", "etcd", "Degraded", "no quorum", level="warning", at=runs.START + 250)
     EventLog(tmp_path / FILE).write(
-        [operator, event("check", "pods", "failed", "1 of 2 running", level="error", at=runs.START + 251)]
+        [early, operator, event("check", "pods", "failed", "1 of 2 running", level="error", at=runs.START + 251)]
     )
     found = cases(tmp_path)
     assert {name for name, case in found.items() if not case.is_passed} == {
@@ -51,6 +57,7 @@ def test_a_failure_has_a_body(tmp_path: Path) -> None:
         "console/ut_master_1.log",
     ):
         assert part in wait.text, part
+    assert found["ClusterOperator etcd"].time == 12
     (host,) = found["host master-1 reaches Done"].result
     assert host.message == "host master-1 is error at Installing: Host lost" and "line 299" in host.text
     (pods,) = found["pods"].result

@@ -64,6 +64,7 @@ def suites(run: Run) -> list[Suite]:
         "checks": (
             Case(
                 name=one["name"],
+                seconds=one["seconds"],
                 failure="" if one["ok"] else body(run, one["found"], "wait-for"),
                 output=one["found"],
             )
@@ -189,12 +190,17 @@ def _reached(lane: Lane) -> str:
 
 def _operators(run: Run) -> Iterator[Case]:
     for lane in (one for one in run["lanes"] if one["group"] == "operators" and one["states"]):
-        last = lane["states"][-1]
+        first, last = lane["states"][0], lane["states"][-1]
         good = last["state"] == "Available" or (
             last["state"] in _GOOD_OPERATORS and run["verdict"]["result"] == "running"
         )
         failure = "" if good else body(run, f"ClusterOperator {lane['name']} is {last['state']}: {last['text']}")
-        yield Case(name=f"ClusterOperator {lane['name']}", failure=failure, output=last["text"])
+        yield Case(
+            name=f"ClusterOperator {lane['name']}",
+            seconds=(last["start"] - first["start"]) / 1000,
+            failure=failure,
+            output=last["text"],
+        )
 
 
 def _tail(source: Source | None) -> str:

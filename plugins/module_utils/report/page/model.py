@@ -148,6 +148,8 @@ class Check(TypedDict):
     """Whether it is right."""
     found: str
     """What was found."""
+    seconds: int
+    """How long a test of the profile took, rounded up; 0 of other checks."""
 
 
 class Line(TypedDict):

@@ -157,7 +157,7 @@ class Timeline:
             self._messages.marks.append(_mark(one, at))
         elif kind == "check":
             good = one["state"] == "ok"
-            self.checks[name] = {"name": name, "ok": good, "found": text}
+            self.checks[name] = {"name": name, "ok": good, "found": text, "seconds": one.get("seconds", 0)}
             if not good:
                 self._messages.marks.append(_mark({**one, "text": f"{name}: {text}"}, at))
 
