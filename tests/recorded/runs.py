@@ -187,8 +187,8 @@ def _stage(name: str, start: int, end: int, failure: str = "") -> list[Event]:
 
 def _hosts(names: list[str], stages: tuple[str, ...], text: str = "") -> list[Event]:
     found = [
-        event("cluster", "ut", status, at=START + at)
-        for status, at in (("insufficient", 70), ("ready", 100), ("installing", 130))
+        event("cluster", "ut", status, at=START + at, late=late)
+        for status, at, late in (("insufficient", 70, 0), ("ready", 100, 2000), ("installing", 130, 4000))
     ]
     for number, name in enumerate(names):
         at = START + 70 + number % 20

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class WaitEvents:
     ) -> None:
         self._log, self._emit, self._faults = log, emit, faults
         self._known: dict[tuple[str, ...], object] = {}
+        self._asked: dict[str, int] = {}
         self._names: dict[str, str] = {}
         known = read(log.path) if log.path and faults else Found([])
         self._faults_seen = {(one["time"], one["text"]) for one in known.events if one["kind"] == "fault"}
@@ -85,8 +87,9 @@ class WaitEvents:
 
     def _service(self, cluster: dict[str, Any]) -> Iterator[Event]:
         status, info = str(cluster["status"]), str(cluster.get("status_info") or "")
+        late = self._late("service", [cluster.get("status_updated_at")])
         if self._is_new(("cluster",), (status, info)):
-            yield event("cluster", str(cluster.get("name") or "cluster"), status, info, level=_level(status))
+            yield event("cluster", str(cluster.get("name") or "cluster"), status, info, level=_level(status), late=late)
         yield from self._validations("", cluster)
         for host in cluster.get("hosts") or []:
             yield from self._host(host)
@@ -113,11 +116,23 @@ class WaitEvents:
                 yield event("validation", name, state, str(check["message"]), level=level, host=host)
 
     def _operators(self, operators: Sequence[dict[str, Any]]) -> Iterator[Event]:
+        changed = [
+            condition.get("lastTransitionTime") for operator in operators for condition in conditions(operator).values()
+        ]
+        late = self._late("operators", changed)
         for operator in operators:
             name, (state, text) = str(operator["metadata"]["name"]), operator_state(operator)
             if self._is_new(("operator", name), (state, text)):
                 level: Level = "info" if state in ("Available", "Progressing") else "warning"
-                yield event("operator", name, state, text, level=level)
+                yield event("operator", name, state, text, level=level, late=late)
+
+    def _late(self, source: str, stamps: Iterable[object]) -> int:
+        """Return how long ago the last change was, at most since the source was asked before: a clock elsewhere may differ."""
+        now = round(time.time() * 1000)
+        before = self._asked.get(source, now)
+        self._asked[source] = now
+        changed = max((at for stamp in stamps if (at := moment(str(stamp))) is not None), default=now)
+        return min(max(0, now - max(changed, before)), now - before)
 
     def _injected(self) -> Iterator[Event]:
         """What the log of faults has in addition to attempts."""

@@ -64,6 +64,8 @@ class More(TypedDict, total=False):
     """How much of a host's installation is done, in percent."""
     seconds: int
     """How long a task took, or a test of the profile, in seconds."""
+    late: int
+    """How long after the change a state of the cluster or of an operator was observed, in milliseconds: what the wait's poll cost."""
     next: str
     """What to do next about a cause."""
 

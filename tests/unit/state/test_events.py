@@ -150,6 +150,31 @@ def test_a_wait_writes_what_changes(tmp_path: Path) -> None:
     assert read(path).events[6]["stage"] == "Writing image to disk"
 
 
+def test_a_wait_writes_how_late_it_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most since it asked before: a state may be old when the wait begins, and a clock elsewhere may be wrong."""
+    wait, start = WaitEvents(EventLog(tmp_path / "events.jsonl")), 1767225600
+
+    def ask(at: int, status: str, changed: object) -> None:
+        monkeypatch.setattr("time.time", lambda: start + at)
+        wait.show({"name": "ut", "status": status, "status_updated_at": changed, "hosts": []}, [])
+
+    ask(0, "ready", "2025-12-31T23:00:00Z")
+    ask(5, "preparing-for-installation", "2026-01-01T00:00:03.500Z")
+    ask(10, "installing", "2025-12-31T23:00:00Z")
+    ask(15, "finalizing", "2026-01-01T01:00:00Z")
+    ask(20, "installed", None)
+    operator = {"metadata": {"name": "etcd"}, "status": {"conditions": [{"type": "Available", "status": "True"}]}}
+    for at, stamp in ((20, "2026-01-01T00:00:10Z"), (30, "2026-01-01T00:00:28Z")):
+        monkeypatch.setattr("time.time", lambda at=at: start + at)
+        operator["status"]["conditions"][0] |= {"lastTransitionTime": stamp, "message": stamp}
+        wait.show_operators([operator])
+    found = [(one["state"], one["late"]) for one in read(tmp_path / "events.jsonl").events]
+    assert found == [
+        ("ready", 0), ("preparing-for-installation", 1500), ("installing", 5000), ("finalizing", 0), ("installed", 0),
+        ("Available", 0), ("Available", 2000),
+    ]  # fmt: skip
+
+
 def test_states_of_hosts_in_ironic(tmp_path: Path) -> None:
     wait = WaitEvents(EventLog(tmp_path / "events.jsonl"))
     for text in ("  master-0: provisioning", "  other: provisioning", "master-0: Provisioning", "  master-0: a b"):

@@ -94,6 +94,7 @@ class Collector:
             "connections": self._connections(),
             "checks": list(found.checks.values()),
             "steps": found.steps,
+            "polls": found.polls(),
             "former": 0,
             "changes": [],
             "sources": list(self._sources(files, year, verdict["moment"], plan)),

@@ -244,6 +244,9 @@ class Run(TypedDict):
     """What the last validate found."""
     steps: list[Step]
     """Where the time went, in the order of time."""
+    polls: int
+    """How long the wait had not noticed yet what it waited for, as it asks at intervals: in milliseconds, of the cluster's
+    states and of the last ClusterOperator."""
     former: int
     """How many installed runs of the profile on this machine the medians are of."""
     changes: list[Change]

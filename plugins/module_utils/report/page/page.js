@@ -250,12 +250,13 @@ function screens() {
   $("screens").replaceChildren(...run.screens.map(one => el("figure", { class: "drawing" }, el("figcaption", {}, link(one.path, one.host)),
     one.png ? el("img", { alt: `Screen of ${one.host}`, src: "data:image/png;base64," + one.png }) : null)));
 }
-// Whose time it was: the wait is the machines', other stages are ours, and the rest is between them.
+// Whose time it was: the wait is the machines' but for what it noticed late, other stages are ours, and the rest is between them.
 function shares() {
   const stages = run.steps.filter(one => !one.name), all = (run.verdict.end ?? 0) - (run.verdict.start ?? 0);
   const sum = waits => stages.filter(one => (one.stage === "wait") === waits).reduce((total, one) => total + one.end - one.start, 0);
   if (!stages.length || all <= 0) return [];
-  const found = [["agentlab", sum(false), "var(--run)"], ["machines", sum(true), "var(--good)"], ["between the stages", Math.max(0, all - sum(false) - sum(true)), "var(--idle)"]];
+  const polls = Math.min(run.polls, sum(true));
+  const found = [["agentlab", sum(false), "var(--run)"], ["machines", sum(true) - polls, "var(--good)"], ["poll intervals of the wait", polls, "var(--wait)"], ["between the stages", Math.max(0, all - sum(false) - sum(true)), "var(--idle)"]];
   const tinted = (node, tint) => { node.style.setProperty("--tint", tint); return node; };
   const bar = el("div", { class: "shares", "aria-hidden": "true" }, ...found.map(([, time, tint]) => { const part = tinted(el("i", {}), tint); part.style.flex = `${time} 0 0px`; return part; }));
   return [el("div", { class: "bar" }, ...found.map(([name, time, tint]) => tinted(el("span", { class: "share" }, `${name} ${lasting(time)}, ${Math.round(time / all * 100)} %`), tint))), bar];

@@ -75,6 +75,7 @@ class Timeline:
         self._validations: dict[tuple[str, str], Validation] = {}
         self._open: tuple[str, int] | None = None
         self._observed = 0
+        self._late = {"cluster": 0, "operator": 0}
         self._last = 0
         for one in events:
             at = moment(one["time"]) or self._last
@@ -119,6 +120,10 @@ class Timeline:
         row = self._hosts.get(host)
         return row.states.done[-1]["state"] if row and row.states.done else ""
 
+    def polls(self) -> int:
+        """Return how long the wait had not noticed yet what it waited for, in milliseconds: states of the cluster, the last operator."""
+        return sum(self._late.values())
+
     def operators(self) -> dict[str, Interval]:
         """Return the last state of each ClusterOperator.
 
@@ -134,6 +139,7 @@ class Timeline:
             self._task(one, at)
         elif kind == "cluster":
             self._observed = at
+            self._late["cluster"] += one.get("late", 0)
             self._cluster.states.enter(at, one["state"], text)
         elif kind == "host" and one["state"] == RENAMED:
             self._rename(name, text)
@@ -147,6 +153,7 @@ class Timeline:
         elif kind == "validation":
             self._validation(one, at)
         elif kind == "operator":
+            self._late["operator"] = one.get("late", 0)  # the others changed while one was still waited for
             self._operators.setdefault(name, Row()).states.enter(at, one["state"], text)
         elif kind == "machine":
             self._host(name).marks.append(_mark(one, at))
