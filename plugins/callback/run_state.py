@@ -180,9 +180,13 @@ def _found(result: CallbackTaskResult) -> Iterator[Event]:
     elif action in ("agentlab.ocp.cluster_info", "agentlab.ocp.cluster_tests"):
         for check in data.get("checks") or ():
             good = bool(check["ok"])
-            state, level = ("ok", "info") if good else ("failed", "error")
             yield event(
-                "check", check["name"], state, check["found"], level=level, seconds=math.ceil(check.get("seconds", 0))
+                "check",
+                check["name"],
+                "ok" if good else "failed",
+                check["found"],
+                level="info" if good else "error",
+                seconds=math.ceil(check.get("seconds", 0)),
             )
     elif action == "agentlab.ocp.gather":
         yield from (
