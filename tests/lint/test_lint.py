@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.browser.chromium import CONTRAST, Browser
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 LIMIT = 1800
@@ -46,7 +48,7 @@ def test_shellcheck() -> None:
 
 @pytest.mark.slow
 def test_documentation(tree: Path, tmp_path: Path) -> None:
-    """It is well-formed, refers to what exists, becomes a page for each plugin and role, and all of it a site without dead links."""
+    """It is well-formed, refers to what exists, becomes a page for each plugin and role, and all of it a site that a browser shows."""
     run(["antsibull-docs", "lint-collection-docs", "--plugin-docs", "--validate-collection-refs=self", "."], tree)
     pages = tree / "reference"
     pages.mkdir()
@@ -67,6 +69,17 @@ def test_documentation(tree: Path, tmp_path: Path) -> None:
     run(["sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "-c", "ci/site", ".", tmp_path / "html"], tree)
     listed = {path.name for path in (ROOT / "docs").rglob("*.md")}
     assert listed <= {path.with_suffix(".md").name for path in (tmp_path / "html/docs").rglob("*.html")}
+    with Browser(tmp_path / "chromium") as browser:
+        for page in sorted((tmp_path / "html").rglob("*.html")):
+            browser.open(page.as_uri(), width=400, ready="document.readyState === 'complete'")
+            assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), page
+            assert browser.run("[...document.images].every(image => image.naturalWidth)"), page
+            assert not browser.console and all(url.startswith(("file:", "data:")) for url in browser.requests), page
+        for dark in (False, True):
+            browser.open(
+                (tmp_path / "html/README.html").as_uri(), dark=dark, ready="document.readyState === 'complete'"
+            )
+            assert browser.run(CONTRAST) == []
 
 
 @pytest.mark.slow
