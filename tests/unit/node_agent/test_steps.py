@@ -229,10 +229,10 @@ def test_disk_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = disk_speed_check.step([json.dumps({"path": "/dev/no-such-disk"}), "21"], Context())
     assert gone.exit_code == -1 and "Could not get I/O performance for path /dev/no-such-disk" in gone.error
     assert not Path("/dev/no-such-disk").exists()
-    with (tmp_path / "disk").open("wb") as disk:  # a slow disk: enough times, or as many as there is time for
+    with disk.open("wb") as stream:  # a slow disk: enough times, or as many as there is time for
         monkeypatch.setattr(disk_speed_check, "BRIEF", 0.0)
-        assert len(disk_speed_check.write(disk.fileno(), float("inf"))) == disk_speed_check.ENOUGH
-        assert len(disk_speed_check.write(disk.fileno(), 0.0)) == 1
+        assert len(disk_speed_check.write(stream.fileno(), float("inf"))) == disk_speed_check.ENOUGH
+        assert len(disk_speed_check.write(stream.fileno(), 0.0)) == 1
     assert disk_speed_check.p99_ms([0.001] * 98 + [0.0042, 0.009]) == 9
     assert disk_speed_check.p99_ms([0.001] * 99 + [0.0042]) == 4
 
