@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .assisted.client import AssistedClient
 from .assisted.watcher import BootstrapFailed, BootstrapWatcher
 from .cluster.client import ClusterClient
-from .cluster.watcher import TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
+from .cluster.watcher import STABLE_FOR, TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
 from .errors import ClusterError
 from .files import explain
 from .installer.binary import Running, without_password
@@ -57,6 +57,7 @@ def wait_for(
     skip_password: bool = False,
     clock: Clock = time,
     show_operators: ShowOperators = lambda operators: None,
+    stable_for: float = STABLE_FOR,
     tape: Tape = no_tape,
 ) -> Outcome:
     """Wait for one of EVENTS of the installation with assets in `directory`.
@@ -64,7 +65,7 @@ def wait_for(
     say(level, text) gets each message; show(cluster, events) each state of the service; show_operators each list of
     ClusterOperators; stall: seconds without any change after which to give up (0: only upstream's limits); diagnose: sees
     causes for which that is sooner; controller: whether the assisted-installer-controller must have completed;
-    skip_password: do not report the password of kubeadmin; tape: gets each answer of both APIs.
+    skip_password: do not report the password of kubeadmin; stable_for: seconds for which no operator may have progressed; tape: gets each answer of both APIs.
     """
     try:
         known = load_wait_for(directory)
@@ -85,6 +86,7 @@ def wait_for(
         controller=controller,
         clock=clock,
         show_operators=show_operators,
+        stable_for=stable_for,
     )
     if not outcome.exit_code and event != "bootstrap-complete":
         say_complete(directory, outcome.console, say, skip_password=skip_password)
@@ -104,6 +106,7 @@ def follow(
     controller: bool = False,
     clock: Clock = time,
     show_operators: ShowOperators = lambda operators: None,
+    stable_for: float = STABLE_FOR,
 ) -> Outcome:
     """Follow an installation by its two APIs, as `wait_for`, without a directory of assets.
 
@@ -134,6 +137,7 @@ def follow(
             diagnose=diagnose,
             controller=controller,
             show=show_operators,
+            stable_for=stable_for,
         ).run()
     except InstallFailed as error:
         _explain(error, kube, say)

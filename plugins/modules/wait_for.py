@@ -96,6 +96,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import AssistedClient
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher import SIMULATED_FOR
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import load_wait_for
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access
@@ -149,6 +150,8 @@ def main() -> None:
         secrets = of_run(directory)
         tape = recording.Recorder(record.directory / Path(recording.FILE).name, secrets)
         watch: dict[str, Any] = {"diagnose": Probe(plan, directory, tape)} if plan else {}
+        if plan and plan["release"]["payload"] == "lab":
+            watch["stable_for"] = SIMULATED_FOR
         injected = faults.log(plan) if plan else None
         events = WaitEvents(EventLog(record.directory / Path(FILE).name, secrets), faults=injected)
 

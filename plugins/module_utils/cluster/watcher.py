@@ -24,6 +24,8 @@ yaml = optional("yaml", "PyYAML")
 
 STABLE_LIMIT = 30 * 60.0
 STABLE_FOR = 30.0
+SIMULATED_FOR = 5.0
+"""Instead of `STABLE_FOR`, of a simulated control plane: what its operators have reached they keep."""
 CONSOLE_LIMIT = 120.0
 INGRESS_CA_LIMIT = 120.0
 """Seconds to retry reading the router's CA while the API does not answer, for example during a failover."""
@@ -51,7 +53,7 @@ class InstallFailed(Exception):
 class Unstable(InstallFailed):
     """Cluster operators did not settle.
 
-    The message lists those that did not stop progressing for `STABLE_FOR` seconds within `STABLE_LIMIT`.
+    The message lists those that did not stop progressing for long enough within `STABLE_LIMIT`.
     """
 
     exit_code = Exit.OPERATORS
@@ -64,7 +66,7 @@ class InstallWatcher:
     say(level, text) gets every message; initialize_limit in seconds; fips: the cluster must be in FIPS mode, which is
     verified; stall: seconds without progress of ClusterVersion and operators after which to give up (0: never); diagnose:
     returns causes with a shorter grace period; controller: whether the assisted-installer-controller must complete, which upstream
-    does not check; show: gets the ClusterOperators each time they are read.
+    does not check; show: gets the ClusterOperators each time they are read; stable_for: seconds for which none may have progressed.
     """
 
     kube: ClusterClient
@@ -76,6 +78,7 @@ class InstallWatcher:
     diagnose: Diagnose = no_diagnosis
     controller: bool = False
     show: Callable[[list[dict[str, Any]]], None] = lambda operators: None
+    stable_for: float = STABLE_FOR
     _told: str | None = field(default=None, init=False)
 
     def run(self) -> str | None:
@@ -221,7 +224,7 @@ class InstallWatcher:
             moving = (
                 None
                 if operators is None
-                else [o["metadata"]["name"] for o in operators if not settled(o, self.clock.time())]
+                else [o["metadata"]["name"] for o in operators if not settled(o, self.clock.time(), self.stable_for)]
             )
             if operators and not moving:
                 self.say("info", "All cluster operators have completed progressing")
@@ -255,8 +258,8 @@ class InstallWatcher:
         return None
 
 
-def settled(operator: dict[str, Any], now: float) -> bool:
-    """Return whether an operator has not been progressing for longer than STABLE_FOR seconds before `now` (epoch).
+def settled(operator: dict[str, Any], now: float, stable_for: float = STABLE_FOR) -> bool:
+    """Return whether an operator has not been progressing for longer than `stable_for` seconds before `now` (epoch).
 
     operator: of the API. Without a condition Progressing, or without the time of its last transition, the answer is
     False.
@@ -268,7 +271,7 @@ def settled(operator: dict[str, Any], now: float) -> bool:
         since = datetime.fromisoformat(progressing["lastTransitionTime"]).timestamp()
     except (KeyError, ValueError, TypeError):  # an operator without a transition time
         return False
-    return now - since > STABLE_FOR
+    return now - since > stable_for
 
 
 # Conditions that are not reported: Upgradeable never, these as long as they have this status.

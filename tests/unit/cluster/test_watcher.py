@@ -117,6 +117,11 @@ def test_to_the_end(kubeconfig):
     assert not add_router_ca(kubeconfig, ROUTER_CA)
 
 
+def test_a_simulated_control_plane_settles_at_once(kubeconfig):
+    watcher, __, clock = watch(kubeconfig, 100, stable_for=5)
+    assert watcher.run() and 105 < clock.now - 1_000_000 < 110
+
+
 def test_never_initialized(kubeconfig):
     watcher, __, clock = watch(kubeconfig, 1e9)
     with pytest.raises(InstallFailed, match="failed to initialize the cluster: Working towards") as failed:
