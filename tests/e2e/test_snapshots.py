@@ -1,13 +1,18 @@
-"""A single node from its snapshots: installed again from `ready`, restored, and three copies side by side. Nothing is left behind."""
+"""A single node from its snapshots: installed again from `ready`, restored before a test of pytest, and three copies side by side.
+
+Nothing is left behind.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
 
 from tests.e2e.conftest import ROOT, host, ports
 
@@ -17,6 +22,19 @@ COPIES = ("e2ea", "e2eb", "e2ec")
 LIMIT = 40 * 60
 SECONDS = 5
 """A single node is restored within this time, on two quiet cores."""
+TESTS = """
+import pytest
+
+def test_a_node(lab):
+    assert lab.node("master-0").run("sudo touch /var/mark; hostname").text.split()[-1] == "master-0"
+    assert "master-0" in lab.kubectl("get", "nodes").text
+    lab.run("ping", "-c1", "192.168.111.20")
+
+@pytest.mark.snapshot("installed")
+def test_a_node_as_it_was(lab):
+    lab.node("master-0").run("test", "!", "-e", "/var/mark")
+    lab.run("false", status=1)
+"""
 
 
 def agentlab(*argv: str, cluster: str = CLUSTER) -> str:
@@ -48,6 +66,11 @@ def test_a_single_node_from_its_snapshots(tmp_path: Path, guests: None) -> None:
         assert restored and float(restored[1]) < SECONDS
         assert "disconnected" not in again
         assert re.search(r"^master-0 +Ready ", nodes(CLUSTER))
+
+        (tmp_path / "test_lab.py").write_text(TESTS)
+        command = [sys.executable, "-m", "pytest", "-p", f"{CLI}.pytest_plugin", "-q", "--agentlab-cluster", CLUSTER]
+        environment = {**os.environ, "AGENTLAB_RUNS": str(run_dir(CLUSTER).parent)}
+        subprocess.run([*command, str(tmp_path)], env=environment, timeout=LIMIT, cwd=tmp_path, check=True)
 
         for name in COPIES:
             agentlab("snapshot", "copy", "installed", name)
