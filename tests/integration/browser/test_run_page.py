@@ -219,6 +219,14 @@ def test_two_hundred_hosts(browser: Browser, pages: dict[str, str]) -> None:
     assert browser.run("document.querySelectorAll('.matrix tbody tr').length") == 200
 
 
+@pytest.mark.parametrize("width", [400, 800])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_two_hundred_hosts_fit_the_window(browser: Browser, pages: dict[str, str], width: int, dark: bool) -> None:
+    browser.open(pages["many"], width=width, dark=dark)
+    assert browser.console == []
+    assert browser.run("document.documentElement.scrollWidth <= innerWidth") and browser.run(CONTRAST) == []
+
+
 def test_a_live_run(browser: Browser, tmp_path: Path) -> None:
     """What happens is shown without a new page; what the reader has chosen stays."""
     runs.failed(tmp_path)
