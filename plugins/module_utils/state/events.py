@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args, get_type_hints
 
 from ..documents import DocumentError, load_json
 from ..redact import Redactor
@@ -68,6 +68,9 @@ class More(TypedDict, total=False):
     """How long after the change a state of the cluster or of an operator was observed, in milliseconds: what the wait's poll cost."""
     next: str
     """What to do next about a cause."""
+
+
+_MORE = get_type_hints(More)
 
 
 class Event(_Always, More):
@@ -191,10 +194,9 @@ def _is_event(value: object) -> bool:
         return False
     if value["kind"] not in get_args(Kind) or value["level"] not in get_args(Level):
         return False
-    kinds = {"percentage": int, "seconds": int, "host": str, "stage": str, "next": str}
     return moment(value["time"]) is not None and all(
         isinstance(value[name], kind) and not isinstance(value[name], bool)
-        for name, kind in kinds.items()
+        for name, kind in _MORE.items()
         if name in value
     )
 

@@ -62,7 +62,8 @@ def test_what_a_killed_writer_left_costs_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     ["[]", "{}", "\0", "[" * 100_000, '{"time": 1}', json.dumps({**event("stage", "x"), "kind": "other"}),
-     json.dumps({**event("stage", "x"), "time": "yesterday"}), json.dumps({**event("host", "x"), "percentage": True})],
+     json.dumps({**event("stage", "x"), "time": "yesterday"}), json.dumps({**event("host", "x"), "percentage": True}),
+     json.dumps({**event("cluster", "x"), "late": "soon"})],
 )  # fmt: skip
 def test_lines_that_are_no_events_are_counted(tmp_path: Path, line: str) -> None:
     path = tmp_path / "events.jsonl"
