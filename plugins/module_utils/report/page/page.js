@@ -255,7 +255,7 @@ function shares() {
   const stages = run.steps.filter(one => !one.name), all = (run.verdict.end ?? 0) - (run.verdict.start ?? 0);
   const sum = waits => stages.filter(one => (one.stage === "wait") === waits).reduce((total, one) => total + one.end - one.start, 0);
   if (!stages.length || all <= 0) return [];
-  const polls = Math.min(run.polls, sum(true));
+  const polls = Math.max(0, Math.min(run.polls, sum(true)));
   const found = [["agentlab", sum(false), "var(--run)"], ["machines", sum(true) - polls, "var(--good)"], ["poll intervals of the wait", polls, "var(--wait)"], ["between the stages", Math.max(0, all - sum(false) - sum(true)), "var(--idle)"]];
   const tinted = (node, tint) => { node.style.setProperty("--tint", tint); return node; };
   const bar = el("div", { class: "shares", "aria-hidden": "true" }, ...found.map(([, time, tint]) => { const part = tinted(el("i", {}), tint); part.style.flex = `${time} 0 0px`; return part; }));
