@@ -288,7 +288,9 @@ def _failing(thing: dict[str, Any], warnings: Collection[str] = ()) -> Iterator[
             if check["status"] in ("failure", "error") and (
                 check["id"] in warnings if warnings else check["id"] not in WARNINGS
             ):
-                yield check["message"], SURE if category == "hardware" and check["id"] in LASTING else LIKELY
+                # What the service could not check has a text that does not name it.
+                said = check["message"] if check["status"] == "failure" else f"{check['id']}: {check['message']}"
+                yield said, SURE if category == "hardware" and check["id"] in LASTING else LIKELY
 
 
 def _preparation(facts: Facts) -> Iterator[Cause]:

@@ -112,6 +112,15 @@ def test_failing_validation():
     )
 
 
+def test_a_validation_that_could_not_be_checked_is_named():
+    one = host(0, "insufficient")
+    check = {"id": "sufficient-installation-disk-speed", "status": "error", "message": "Validation error"}
+    one["validations_info"] = json.dumps({"hardware": [check]})
+    assert first(domains=RUNNING, cluster={"status": "insufficient", "hosts": [one, host(1, "known")]}) == (
+        "host master-0 fails a validation: sufficient-installation-disk-speed: Validation error"
+    )
+
+
 def test_what_holds_a_host_back_is_reported_before_what_does_not():
     checks = {
         "network": [
