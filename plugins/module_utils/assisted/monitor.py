@@ -120,6 +120,21 @@ def parse_validations(text: str | None) -> list[dict[str, str]]:
     return [check for checks in (load_json(text, name="validations_info") if text else {}).values() for check in checks]
 
 
+def ineligible(host: dict[str, Any]) -> str:
+    """Return why the disks of a host are not eligible, as the end of a message; empty if its inventory does not have it.
+
+    host: as the service returns it. CD-ROM drives are left out.
+    """
+    disks = load_json(host.get("inventory") or "{}", name="inventory").get("disks") or ()
+    reasons = (
+        f"{disk.get('name')}: {', '.join(map(str, found))}"
+        for disk in disks
+        if disk.get("drive_type") != "ODD"
+        and (found := (disk.get("installation_eligibility") or {}).get("not_eligible_reasons"))
+    )
+    return "".join(f"; {reason}" for reason in reasons)
+
+
 def host_name(host: dict[str, Any]) -> str:
     """Return the display name of a host.
 

@@ -13,6 +13,7 @@ _TEXT, _MAYBE = (str,), (str, _NONE)
 _THING = {"id": _TEXT, "status": _TEXT, "status_info": _MAYBE, "validations_info": _MAYBE}
 _CLUSTER = {**_THING, "name": _MAYBE, "hosts": (list, _NONE)}
 _HOST = {**_THING, "requested_hostname": _MAYBE, "role": _MAYBE, "inventory": _MAYBE, "progress": (dict, _NONE)}
+_DISK = {"name": _MAYBE, "drive_type": _MAYBE, "installation_eligibility": (dict, _NONE)}
 _PROGRESS = {"current_stage": _MAYBE, "progress_info": _MAYBE, "installation_percentage": (int, float, _NONE)}
 _EVENT = {"severity": _TEXT, "message": _TEXT, "event_time": _MAYBE}
 _CHECK = {"id": _TEXT, "status": _TEXT, "message": _TEXT}
@@ -58,9 +59,13 @@ def cluster(value: object, where: str) -> dict[str, Any]:
         host = _fields(one, _HOST, place)
         _fields(host.get("progress") or {}, _PROGRESS, f"{place}.progress")
         _validations(host, place)
-        inventory = _text(host, "inventory", place)
-        for nic in _list(_fields(inventory, {}, f"{place}: inventory").get("interfaces") or [], f"{place}: interfaces"):
+        inventory = _fields(_text(host, "inventory", place), {}, f"{place}: inventory")
+        for nic in _list(inventory.get("interfaces") or [], f"{place}: interfaces"):
             _fields(nic, {"mac_address": _MAYBE}, f"{place}: interfaces")
+        for given in _list(inventory.get("disks") or [], f"{place}: disks"):
+            disk = _fields(given, _DISK, f"{place}: disks")
+            eligible = disk.get("installation_eligibility") or {}
+            _fields(eligible, {"not_eligible_reasons": (list, _NONE)}, f"{place}: disks: installation_eligibility")
     return found
 
 

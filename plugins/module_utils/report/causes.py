@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..assisted.monitor import host_name
+from ..assisted.monitor import host_name, ineligible
 from ..assisted.validations import LASTING, WARNINGS
 from ..cluster.pods import NAMESPACE, broken
 from ..cluster.pods import name as pod_name
@@ -327,7 +327,8 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
             )
         elif status in (Status.INSUFFICIENT, Status.PENDING_FOR_INPUT):
             for message, grace in _failing(host):
-                yield Cause(f"host {name} fails a validation: {message}", facts.again(), grace)
+                why = ineligible(host) if message.startswith("No eligible disks were found") else ""
+                yield Cause(f"host {name} fails a validation: {message}{why}", facts.again(), grace)
 
 
 def _warnings(facts: Facts, of: Collection[str]) -> Iterator[Cause]:

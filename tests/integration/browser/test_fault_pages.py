@@ -38,7 +38,11 @@ ANSWERS = {
     "fault-disk-lost": Answers(
         "master-0", "disk_lost master-0 begins (Writing image to disk)", "report/hosts/master-0"
     ),
+    "fault-disk-size": Answers("master-0", "disk only has 5.369 GB, but 15 GB are required", "profile.yaml"),
     "fault-media-lost": Answers("master-0", "eject master-0 begins (known)", "report/hosts/master-0"),
+    "fault-memory": Answers(
+        "master-0", "Require at least 3.42 GiB RAM for role master, found only 3.22 GiB", "profile.yaml"
+    ),
     "fault-power-off": Answers("master-0", "power_off master-0 begins (Installing)", "agentlab boot"),
     "fault-registry-down": Answers(
         "192.168.111.1 port 5000", "service_down registry begins (boot)", "agentlab prepare"

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.assisted import view
+from ansible_collections.agentlab.ocp.plugins.module_utils.assisted import monitor, shapes, view
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import AssistedClient
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher import BootstrapFailed, BootstrapWatcher
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import AssistedError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import causes, evidence
 from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Diagnosis, Seen
@@ -114,3 +115,19 @@ def test_what_is_wrong_is_named(path: str, answer: Any, wanted: str, monkeypatch
     assert any(
         text.startswith("Unable to retrieve cluster metadata from Agent Rest API: ") and wanted in text for text in said
     ), said
+
+
+def test_disks_of_an_inventory() -> None:
+    """Each odd part is refused before anything reads it, or is no reason."""
+    eligible = {"eligible": False, "not_eligible_reasons": ["Disk is too small"]}
+    disks = [{"name": "sda", "drive_type": "HDD", "installation_eligibility": eligible}]
+    read = 0
+    for odd in (disks, *replaced(disks)):
+        host = {**CLUSTER["hosts"][0], "inventory": json.dumps({"disks": odd})}
+        try:
+            shapes.cluster({**CLUSTER, "hosts": [host]}, "URL")
+        except AssistedError:
+            continue
+        assert isinstance(monitor.ineligible(host), str)
+        read += 1
+    assert 0 < read < len(list(replaced(disks)))

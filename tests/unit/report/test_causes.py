@@ -121,6 +121,26 @@ def test_a_validation_that_could_not_be_checked_is_named():
     )
 
 
+def test_disks_that_are_not_eligible_have_their_reasons():
+    said = "No eligible disks were found, please check specific disks to see why they are not eligible"
+    one, why = (
+        host(0, "insufficient", failing=said, check="has-min-valid-disks"),
+        ["Disk is too small", "it is removable"],
+    )
+    disks = [
+        {
+            "name": name,
+            "drive_type": kind,
+            "installation_eligibility": {"eligible": not reasons, "not_eligible_reasons": reasons},
+        }
+        for name, kind, reasons in (("sda", "HDD", why), ("sr0", "ODD", why), ("sdb", "SSD", None))
+    ]
+    one["inventory"] = json.dumps({"disks": [*disks, {"name": "sdc"}]})
+    assert first(domains=RUNNING, cluster={"status": "insufficient", "hosts": [one, host(1, "known")]}) == (
+        f"host master-0 fails a validation: {said}; sda: Disk is too small, it is removable"
+    )
+
+
 def test_what_holds_a_host_back_is_reported_before_what_does_not():
     checks = {
         "network": [
