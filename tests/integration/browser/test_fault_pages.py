@@ -39,6 +39,7 @@ ANSWERS = {
         "master-0", "disk_lost master-0 begins (Writing image to disk)", "report/hosts/master-0"
     ),
     "fault-disk-size": Answers("master-0", "disk only has 5.369 GB, but 15 GB are required", "profile.yaml"),
+    "fault-image-missing": Answers("master-0", "image_missing agent-installer-orchestrator begins (ready)", "retries"),
     "fault-media-lost": Answers("master-0", "eject master-0 begins (known)", "report/hosts/master-0"),
     "fault-memory": Answers(
         "master-0", "Require at least 3.42 GiB RAM for role master, found only 3.22 GiB", "profile.yaml"
