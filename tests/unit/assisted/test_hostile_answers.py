@@ -118,7 +118,7 @@ def test_what_is_wrong_is_named(path: str, answer: Any, wanted: str, monkeypatch
 
 
 def test_disks_of_an_inventory() -> None:
-    """Each odd part is refused before anything reads it, or is no reason."""
+    """Each odd part is refused before anything reads it, or it is not a reason."""
     eligible = {"eligible": False, "not_eligible_reasons": ["Disk is too small"]}
     disks = [{"name": "sda", "drive_type": "HDD", "installation_eligibility": eligible}]
     read = 0
