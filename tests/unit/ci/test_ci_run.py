@@ -22,6 +22,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, pr
 from junitparser import JUnitXml
 
 ROOT = Path(__file__).resolve().parents[3]
+# What has begun in its name is in the host's state directory, where the processes of a test run meet.
+CLUSTER = f"utjob{os.environ.get('PYTEST_XDIST_WORKER', '')}"
 TABLE = ROOT / "ci/jobs.yml"
 Run = Callable[..., int]
 
@@ -35,7 +37,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def call(command: str, *arguments: str, shared: Path | None = None) -> int:
         places = ["--artifacts", str(tmp_path / "out"), "--shared", str(shared or tmp_path / "shared")]
-        return cli.main(["ci", command, "--cluster", "utjob", *places, *arguments])
+        return cli.main(["ci", command, "--cluster", CLUSTER, *places, *arguments])
 
     return call
 
@@ -117,7 +119,7 @@ def test_a_table_of_other_types_is_named(tmp_path: Path, text: str, wanted: str)
 
 def test_a_job_that_expects_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
-    runner = stages.Runner(jobs.load("fault-registry-down", TABLE), "utjob", shared.Place("artifacts", tmp_path))
+    runner = stages.Runner(jobs.load("fault-registry-down", TABLE), CLUSTER, shared.Place("artifacts", tmp_path))
     (runner.run_dir / "logs").mkdir(parents=True)
     (runner.run_dir / "report").mkdir()
     (runner.run_dir / "logs/wait-for.log").write_text(
@@ -142,7 +144,7 @@ def test_a_job_that_expects_a_failure(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_job_that_expects_another_stage_to_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The class is that of the installation, since these stages have no exit code; the cause is in the error."""
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
-    runner = stages.Runner(jobs.load("fault-install-config", TABLE), "utjob", shared.Place("artifacts", tmp_path))
+    runner = stages.Runner(jobs.load("fault-install-config", TABLE), CLUSTER, shared.Place("artifacts", tmp_path))
     said = "Create the manifests and the image: invalid install-config configuration: networking.clusterNetwork[0].hostPrefix: 8"
     failed = stages.Stage("image", 1.0, said)
     assert runner.check_result(failed).error == ""
@@ -152,7 +154,7 @@ def test_a_job_that_expects_another_stage_to_fail(tmp_path: Path, monkeypatch: p
     assert runner.check_result(failed._replace(error="no space left")).error.startswith(
         "exit code 4, expected 3; 'no space"
     )
-    runner = stages.Runner(jobs.load("fault-validation", TABLE), "utjob", shared.Place("artifacts", tmp_path))
+    runner = stages.Runner(jobs.load("fault-validation", TABLE), CLUSTER, shared.Place("artifacts", tmp_path))
     failed = stages.Stage("validate", 1.0, "Fail when a check failed: 1 of 19 checks failed:\n...")
     assert runner.check_result(failed).error == "" and runner.ended(failed) == outcome.Class.OPERATORS
 
@@ -246,7 +248,7 @@ def test_output_of_the_verbs_is_redacted_before_it_is_an_artifact(
     )
     monkeypatch.setattr(stages, "ROOT", root)
     job = {**jobs.load("e2e-agent-sno-ipv4", TABLE), "profile": "sno_ipv4"}
-    runner = stages.Runner(job, "utjob", shared.Place("artifacts", out))
+    runner = stages.Runner(job, CLUSTER, shared.Place("artifacts", out))
     assert not runner.program("verbs").error
     assert (out / "verbs.log").read_text() == "password: REDACTED\n[]\n"
     for name, data in (
@@ -323,7 +325,7 @@ def test_a_job_ends_as_it_should_when_no_one_reads_its_output(run: Run, tmp_path
         "run",
         "sno_ipv4",
     ]
-    places = ["--artifacts", str(tmp_path / "out"), "--cluster", "utjob"]
+    places = ["--artifacts", str(tmp_path / "out"), "--cluster", CLUSTER]
     done = subprocess.run(
         [*command, *places, "--stages", "configure"], stdout=output, stderr=output, timeout=300, check=False
     )
@@ -342,7 +344,7 @@ def test_an_interrupted_job_has_a_class_and_artifacts(run: Run, tmp_path: Path) 
         "run",
         "ha_ipv4",
     ]
-    places = ["--artifacts", str(tmp_path / "out"), "--shared", str(tmp_path / "shared"), "--cluster", "utjob"]
+    places = ["--artifacts", str(tmp_path / "out"), "--shared", str(tmp_path / "shared"), "--cluster", CLUSTER]
     with subprocess.Popen(
         [*command, *places, "--stages", "configure"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as job:
@@ -371,20 +373,20 @@ def test_a_command_gets_the_kubeconfig_and_a_directory_for_its_junit(
 ) -> None:
     """In the cluster's network: that of this host, with the host's own libvirt."""
     assert run("exec", "true") == 1
-    assert "there is no cluster 'utjob'" in capsys.readouterr().err
+    assert f"there is no cluster '{CLUSTER}'" in capsys.readouterr().err
     local = ["--set", "hypervisor.kind=local", "--set", f"hypervisor.state_dir={tmp_path}/state"]
     run("run", "sno_ipv4", "--stages", "configure", "--keep", *local)
     assert run("exec", "true") == 1
     assert "there is no kubeconfig yet; agentlab image" in capsys.readouterr().err
-    (tmp_path / "runs/utjob/auth").mkdir(exist_ok=True)
-    (tmp_path / "runs/utjob/auth/kubeconfig").write_text("kind: Config")
+    (tmp_path / f"runs/{CLUSTER}/auth").mkdir(exist_ok=True)
+    (tmp_path / f"runs/{CLUSTER}/auth/kubeconfig").write_text("kind: Config")
     called: list[list[str]] = []
     monkeypatch.setattr(ci, "become", lambda command: called.append(command) or 7)
     assert run("exec", "--", "tests", "--junit-dir", "x") == 7
     out = tmp_path / "out"
     assert called == [
         [
-            "env", f"KUBECONFIG={tmp_path}/runs/utjob/auth/kubeconfig", f"ARTIFACT_DIR={out}", f"JUNIT_DIR={out}/junit",
+            "env", f"KUBECONFIG={tmp_path}/runs/{CLUSTER}/auth/kubeconfig", f"ARTIFACT_DIR={out}", f"JUNIT_DIR={out}/junit",
             "tests", "--junit-dir", "x",
         ]
     ]  # fmt: skip
@@ -395,17 +397,17 @@ def test_a_job_keeps_the_junit_of_its_command(run: Run, tmp_path: Path) -> None:
     """As of a conformance suite; its output is redacted, and a failure of it is one of the job."""
     local = ["--set", "hypervisor.kind=local", "--set", f"hypervisor.state_dir={tmp_path}/state"]
     run("run", "sno_ipv4", "--stages", "configure", "--keep", *local)
-    (tmp_path / "runs/utjob/auth").mkdir(exist_ok=True)
-    (tmp_path / "runs/utjob/auth/kubeconfig").write_text("kind: Config")
+    (tmp_path / f"runs/{CLUSTER}/auth").mkdir(exist_ok=True)
+    (tmp_path / f"runs/{CLUSTER}/auth/kubeconfig").write_text("kind: Config")
     (tmp_path / "job").mkdir()
     text = 'cp "$KUBECONFIG" "$JUNIT_DIR/junit_x.xml"; ls bin/agentlab; echo "password: opaquehunter"'
     job = {**jobs.DEFAULTS, "command": text}
-    done = stages.Runner(job, "utjob", shared.Place("artifacts", tmp_path / "job")).command()
+    done = stages.Runner(job, CLUSTER, shared.Place("artifacts", tmp_path / "job")).command()
     assert (done.name, done.error) == ("command", "")
     assert (tmp_path / "job/junit/junit_x.xml").read_text() == "kind: Config"
     assert (tmp_path / "job/command.log").read_text() == "bin/agentlab\npassword: REDACTED\n"
     job = {**jobs.DEFAULTS, "command": "echo 3 cases failed; exit 1"}
-    assert stages.Runner(job, "utjob", shared.Place("artifacts", tmp_path / "job")).command().error == "3 cases failed"
+    assert stages.Runner(job, CLUSTER, shared.Place("artifacts", tmp_path / "job")).command().error == "3 cases failed"
 
 
 @pytest.mark.slow
@@ -414,9 +416,7 @@ def test_a_full_disk_keeps_the_exit_class(tmp_path: Path) -> None:
     out, run_dirs = tmp_path / "out", tmp_path / "runs"
     out.mkdir()
     mount = f"mount -t tmpfs -o size=64k none {out} && mkdir {out}/shared && ! cat /dev/zero > {out}/filler"
-    call = (
-        f"{sys.executable} -m ansible_collections.agentlab.ocp.plugins.module_utils.cli ci run sno_ipv4 --cluster utjob"
-    )
+    call = f"{sys.executable} -m ansible_collections.agentlab.ocp.plugins.module_utils.cli ci run sno_ipv4 --cluster {CLUSTER}"
     places = f"--stages configure --keep --artifacts {out} --shared {out}/shared"
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", f"{{ {mount}; }} 2>/dev/null; exec {call} {places}"],
