@@ -348,7 +348,7 @@ def test_stages_are_those_of_the_playbook_and_of_make() -> None:
     assert [(play["tags"], play["ansible.builtin.import_playbook"]) for play in plays] == [
         ([name], f"{name}.yml") for name in ("plan", *RUN_STAGES)
     ]
-    assert stages.tags(stages.until("configure")) == ["--tags", "plan,prepare,configure"]
+    assert stages.tags(stages.until("configure")) == ["--skip-tags", "image,boot,wait,validate"]
     assert stages.tags(stages.until(None)) == []
     said = subprocess.run(
         ["make", "-n", "run", "STOP_AFTER=boot"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -441,9 +441,9 @@ def test_a_deploy_from_a_snapshot_continues_with_the_stages_that_are_left(
         state.finish(tmp_path, name, failed=False)
     state.begin(tmp_path, "wait")
     assert stages.unfinished(tmp_path) == "wait"
-    assert stages.tags(stages.until(None, "wait")) == ["--tags", "plan,wait,validate"]
-    assert stages.tags(stages.until("wait", "wait")) == ["--tags", "plan,wait"]
-    assert stages.tags(stages.until("boot", "wait")) == ["--tags", "plan"]
+    assert stages.tags(stages.until(None, "wait")) == ["--skip-tags", "prepare,configure,image,boot"]
+    assert stages.tags(stages.until("wait", "wait")) == ["--skip-tags", "prepare,configure,image,boot,validate"]
+    assert stages.tags(stages.until("boot", "wait")) == ["--skip-tags", "prepare,configure,image,boot,wait,validate"]
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
     monkeypatch.setattr(lab, "_ansible", lambda *__: pytest.fail("Ansible ran"))
     assert lab.run("deploy", ["--from", "ready", *NAMED]) == 1
