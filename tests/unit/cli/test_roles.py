@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import stages
 
 ROOT = Path(__file__).resolve().parents[3]
 INSTALL_CONFIG = {
@@ -141,3 +142,17 @@ def test_a_playbook_without_an_inventory(tmp_path: Path) -> None:
         tmp_path, "agentlab.ocp.boot", "-i", "hosts", "--limit", "localhost", *given, environment={"PWD": str(tmp_path)}
     )
     assert done.returncode == 2 and "no host to work on" in done.stdout, done.stdout + done.stderr
+
+
+def test_stages_that_are_left_out_need_no_plan(tmp_path: Path) -> None:
+    """Ansible validates the arguments of a role with a task of its own, which --tags does not leave out."""
+    hypervisor = {"kind": "local", "state_dir": str(tmp_path / "state")}
+    (tmp_path / "p.yml").write_text(yaml.safe_dump({"topology": "sno", "hypervisor": hypervisor}))
+    given = ["-e", f"agentlab_profile={tmp_path}/p.yml", "-e", f"ansible_python_interpreter={sys.executable}"]
+    done = run(tmp_path, "agentlab.ocp.plan", *given, environment={"PWD": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    inventory = ["-i", str(tmp_path / "runs/ostest/inventory.yml")]
+    words = [*inventory, *stages.tags(["configure"]), *given]
+    done = run(tmp_path, "agentlab.ocp.deploy", *words, environment={"PWD": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "runs/ostest/install-config.yaml").exists() and not (tmp_path / "state").exists()
