@@ -28,7 +28,7 @@ import pytest
 def test_a_node(lab):
     assert lab.node("master-0").run("sudo touch /var/mark; hostname").text.split()[-1] == "master-0"
     assert "master-0" in lab.kubectl("get", "nodes").text
-    lab.run("ping", "-c1", "192.168.111.20")
+    lab.run("ip", "route", "get", "192.168.111.20")
 
 @pytest.mark.snapshot("installed")
 def test_a_node_as_it_was(lab):
