@@ -2,7 +2,7 @@
 
 The same load as upstream's two `fio --rw=write --ioengine=sync --size=22m -bs=2300 --fdatasync=1` jobs: it writes over
 the beginning of the disk, which is about to be installed. A job that has `ENOUGH` times after `BRIEF` seconds ends then:
-more would not change a percentile, and an emulated machine would write for minutes.
+they suffice for a percentile, and an emulated machine would write for minutes.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ def wait_for(
     say(level, text) gets each message; show(cluster, events) each state of the service; show_operators each list of
     ClusterOperators; stall: seconds without any change after which to give up (0: only upstream's limits); diagnose: sees
     causes for which that is sooner; controller: whether the assisted-installer-controller must have completed;
-    skip_password: do not report the password of kubeadmin; stable_for: seconds for which no operator may have progressed; tape: gets each answer of both APIs.
+    skip_password: do not report the password of kubeadmin; stable_for: seconds for which no operator may have progressed;
+    tape: gets each answer of both APIs.
     """
     try:
         known = load_wait_for(directory)

@@ -49,6 +49,7 @@ CONSOLE_REMARKS = (
 )
 # Control sequences of consoles, which are invalid in XML.
 CONTROLS = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]")
+DISKS = "has-min-valid-disks"
 PREPARING_FAILED = re.compile(
     r"Host (\S+): updated status from \S+ to preparing-failed "
     r"\((?:Host failed to prepare for installation due to following failing validation\(s\): )?(.*)\)"
@@ -290,6 +291,7 @@ def _failing(thing: dict[str, Any], warnings: Collection[str] = ()) -> Iterator[
             ):
                 # What the service could not check has a text that does not name it.
                 said = check["message"] if check["status"] == "failure" else f"{check['id']}: {check['message']}"
+                said += ineligible(thing) if check["id"] == DISKS else ""
                 yield said, SURE if category == "hardware" and check["id"] in LASTING else LIKELY
 
 
@@ -327,8 +329,7 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
             )
         elif status in (Status.INSUFFICIENT, Status.PENDING_FOR_INPUT):
             for message, grace in _failing(host):
-                why = ineligible(host) if message.startswith("No eligible disks were found") else ""
-                yield Cause(f"host {name} fails a validation: {message}{why}", facts.again(), grace)
+                yield Cause(f"host {name} fails a validation: {message}", facts.again(), grace)
 
 
 def _warnings(facts: Facts, of: Collection[str]) -> Iterator[Cause]:
