@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import threading
@@ -18,7 +19,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..files import staging
 from .errors import InstallerError
 
 SCRIPT = Path("hack/build.sh")
@@ -59,7 +59,11 @@ def ensure(repository: str, ref: str, cache: Path, link: Path, say: Say, *, chec
         linked = link.is_symlink() and os.readlink(link) == str(program)
         if not check:
             if not built:
-                _build(store, commit, program, say)
+                tree = store.with_suffix(".tree")
+                try:
+                    _build(store, tree, commit, program, say)
+                finally:
+                    shutil.rmtree(tree, ignore_errors=True)
             if not linked:
                 _point(link, program)
     return Build(commit, program, not (built and linked))
@@ -97,24 +101,24 @@ def _commit(git: list[str], ref: str, repository: str) -> str:
     return found[-1]
 
 
-def _build(store: Path, commit: str, program: Path, say: Say) -> None:
+def _build(store: Path, tree: Path, commit: str, program: Path, say: Say) -> None:
+    """Build a commit in `tree`: the same for each, as Go's build cache serves a package again in its directory alone."""
+    shutil.rmtree(tree, ignore_errors=True)  # of a run that was killed
+    # The script asks git for the commit. What a former run left in the list of trees is dropped.
+    _run(["git", "-C", str(store), "worktree", "prune"], 60, say)
+    _run(["git", "-C", str(store), "worktree", "add", "--quiet", "--detach", str(tree), commit], 600, say)
+    if not (tree / SCRIPT).is_file():
+        raise InstallerError(
+            f"commit {commit} has no {SCRIPT}: release.installer.git must be a repository of openshift/installer"
+        )
+    say(f"Building openshift-install of {commit[:12]}; the first build of a release takes many minutes")
+    started = time.monotonic()
+    _run([str(tree / SCRIPT)], BUILD_SECONDS, say, cwd=tree)
+    if not os.access(tree / PROGRAM, os.X_OK):
+        raise InstallerError(f"{SCRIPT} of commit {commit} ended without {PROGRAM}")
     program.parent.mkdir(parents=True, exist_ok=True)
-    with staging(program.parent) as work:
-        tree = work / "source"
-        # The script asks git for the commit. What a former run left in the list of trees is dropped.
-        _run(["git", "-C", str(store), "worktree", "prune"], 60, say)
-        _run(["git", "-C", str(store), "worktree", "add", "--quiet", "--detach", str(tree), commit], 600, say)
-        if not (tree / SCRIPT).is_file():
-            raise InstallerError(
-                f"commit {commit} has no {SCRIPT}: release.installer.git must be a repository of openshift/installer"
-            )
-        say(f"Building openshift-install of {commit[:12]}; the first build of a release takes many minutes")
-        started = time.monotonic()
-        _run([str(tree / SCRIPT)], BUILD_SECONDS, say, cwd=tree)
-        if not os.access(tree / PROGRAM, os.X_OK):
-            raise InstallerError(f"{SCRIPT} of commit {commit} ended without {PROGRAM}")
-        os.replace(tree / PROGRAM, program)
-        say(f"Built {program} in {time.monotonic() - started:.0f} s")
+    os.replace(tree / PROGRAM, program)
+    say(f"Built {program} in {time.monotonic() - started:.0f} s")
 
 
 def _point(link: Path, program: Path) -> None:

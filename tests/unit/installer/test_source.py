@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import threading
 from pathlib import Path
@@ -134,7 +135,20 @@ def test_a_build_that_fails_leaves_nothing(repository: Repository, more: str, re
     assert ("no such module" in str(error.value)) == ("module" in more)
     here = repository.path.parent
     assert not (here / "openshift-install").exists()
-    assert [path.name for path in (here / "cache" / commit).glob("*")] == []
+    assert not (here / "cache" / commit).exists()
+    assert not list((here / "cache" / "git").glob("*.tree"))
+
+
+def test_commits_are_built_in_one_directory(repository: Repository) -> None:
+    """Go's build cache serves a package again in the same directory alone. Nothing of another build is in it."""
+    where = repository.path.parent / "where"
+    for text, more in (("one", "; exit 3"), ("two", ""), ("three", "")):
+        repository.commit(text, f"ls -A | grep -vx -e .git -e hack && exit 4; pwd >> {where}; touch left {more}")
+        with contextlib.suppress(InstallerError) if "3" in more else contextlib.nullcontext():
+            ensure(repository, "main")
+    tree, *others = set(where.read_text().split())
+    assert not others
+    assert not Path(tree).exists()
 
 
 def test_a_repository_of_something_else(repository: Repository) -> None:
