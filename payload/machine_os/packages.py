@@ -127,6 +127,8 @@ EXCLUDE: tuple[str, ...] = (
     "etc/sgml",
     "etc/xml",
     "etc/dhcp",
+    "etc/network",
+    "etc/NetworkManager/dispatcher.d/*ifupdown*",
     "etc/iscsi/initiatorname.iscsi",  # each host has that of its firmware's table
     "etc/kernel",
     "etc/passwd-",

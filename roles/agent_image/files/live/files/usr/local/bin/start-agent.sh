@@ -18,7 +18,7 @@ while true; do
         told=yes
         echo "${SERVICE_BASE_URL} refuses the token of this host: HTTP 401 $(jq -r '.message // empty' <<< "${answer%$'\n'*}")"
     fi
-    sleep 5
+    sleep 2
 done
 echo "The infra-env is $infra_env_id"
 
