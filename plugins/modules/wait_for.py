@@ -149,7 +149,7 @@ def main() -> None:
         record = Recorder(Path(params["record"]))
         secrets = of_run(directory)
         tape = recording.Recorder(record.directory / Path(recording.FILE).name, secrets)
-        watch: dict[str, Any] = {"diagnose": Probe(plan, directory, tape)} if plan else {}
+        watch: dict[str, Any] = {"diagnose": Probe(plan, directory, tape, log.info)} if plan else {}
         if plan and plan["release"]["payload"] == "lab":
             watch["stable_for"] = SIMULATED_FOR
         injected = faults.log(plan) if plan else None

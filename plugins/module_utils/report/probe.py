@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..plan import phases
@@ -25,6 +25,9 @@ PACE = 10.0
 _BOOTS, CONSOLE_TAIL = "BdsDxe: starting", 65536
 # systemd's status line of a unit that has started, or of a target that is reached.
 _STEP = re.compile(r"^\[ *OK *\] (.+?)\r?$", re.MULTILINE)
+# systemd's greeting, and what the rendezvous host shows above its login prompt until its services run.
+_GREETING = re.compile(r"^Welcome to (?!GRUB)([^(!\r\n]{1,80}?) *(?:\([^\r\n]*)?!\r?$", re.MULTILINE)
+_WAITS = re.compile(r"^Waiting for services:\r?\n((?:  \S{1,80} \(\w{1,20}\)\r?\n){1,10})", re.MULTILINE)
 # Units are queried by ssh, which loads the rendezvous host: not while it may be booting, and rarely.
 UNITS_AFTER, UNITS_PACE = 120.0, 60.0
 NODE_ZERO_UNITS = (
@@ -82,6 +85,21 @@ def reached(texts: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     )
 
 
+def starting(text: str) -> str:
+    """Return what a machine does while it starts, from its console: "starting SYSTEM", or "waiting for UNIT, UNIT".
+
+    text: of its console since it was booted. Empty before its system starts.
+    """
+    text = CONTROLS.sub("", text)
+    greetings = list(_GREETING.finditer(text))
+    if not greetings:
+        return ""
+    waits = _WAITS.findall(text, greetings[-1].end())
+    if waits:
+        return f"waiting for {', '.join(line.split()[0] for line in waits[-1].splitlines())}"
+    return f"starting {greetings[-1][1]}"
+
+
 def units(run_dir: Path, address: str) -> dict[str, Unit]:
     """The units of the rendezvous host, in the order in which they need each other.
 
@@ -117,18 +135,32 @@ class Probe:
 
     Call it with what a wait has seen; it completes that with machines, consoles, services of the lab, and units of the
     rendezvous host. The units are queried from `UNITS_AFTER` seconds on, every `UNITS_PACE` seconds, and only while no
-    API answers. tape: gets what was found, and the causes.
+    API answers. tape: gets what was found, and the causes; say: gets, until an API answers, a line for whatever is new on
+    the console of a machine that starts.
     """
 
-    def __init__(self, plan: Plan, run_dir: Path, tape: Tape = no_tape) -> None:
-        self.tape, self.whole = tape, plan
+    def __init__(
+        self, plan: Plan, run_dir: Path, tape: Tape = no_tape, say: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self.tape, self.whole, self.say = tape, plan, say
+        self.said: dict[str, str] = {}
         self.plan, self.run_dir = phases.present(plan, run_dir), run_dir
         self.address = rendezvous_ip(plan, run_dir)
         self.facts, self.asked = Facts(plan=self.plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0
         self.ask_units = time.monotonic() + UNITS_AFTER
 
     def __call__(self, seen: Seen) -> Diagnosis:
-        return Diagnosis(self.causes(seen), reached(self.facts.consoles))
+        found = Diagnosis(self.causes(seen), reached(self.facts.consoles))
+        if not (seen.cluster or seen.kube):
+            self._show()
+        return found
+
+    def _show(self) -> None:
+        for node in self.plan["nodes"]:
+            now = starting(self.facts.consoles.get(node["domain"], ""))
+            if now and now != self.said.get(node["domain"]):
+                self.said[node["domain"]] = now
+                self.say(f"Host {node['name']}: {now}")
 
     def causes(self, seen: Seen) -> Sequence[Cause]:
         """Return the current causes."""

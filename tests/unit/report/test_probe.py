@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import probe
 from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Seen
 
+ROOT = Path(__file__).parents[3]
 SYSTEMCTL = r"""#!/bin/sh
 shift 3
 first=1
@@ -106,6 +108,54 @@ def test_steps_of_a_boot_are_progress_once() -> None:
     }
     assert probe.reached({"vm": text + text.replace("3", "14")}) == steps
     assert probe.reached({"vm": "", "other": text}) == {("other", step) for __, step in steps}
+
+
+CONSOLE = """\x1b[0m\x1b[30m\x1b[47mWelcome to GRUB!
+  Booting `machine-os (Live)'
+Welcome to \x1b[1magentlab machine-os 4.22.0-lab (Debian GNU/Linux 12 (bookworm))\x1b[0m!\r
+[\x1b[0;32m  OK  \x1b[0m] Reached target \x1b[0;1;39mgetty.target\x1b[0m.\r
+"""
+ISSUE = """
+\x1b[33mWaiting for services:\x1b[0m\r
+  assisted-service-db.service (activating)\r
+  assisted-service.service (inactive)\r
+\r
+master-0 login: """
+
+
+def test_what_a_machine_does_while_it_starts() -> None:
+    """The last boot's system, and then the last list of services on the screen."""
+    assert probe.starting("BdsDxe: loading\r\n") == ""
+    assert probe.starting(CONSOLE[: CONSOLE.index("Booting")]) == ""
+    assert probe.starting(CONSOLE) == "starting agentlab machine-os 4.22.0-lab"
+    rhcos = "Welcome to \x1b[0;31mRed Hat Enterprise Linux CoreOS 9.6.20250826-1\x1b[0m!\r\n"
+    assert probe.starting(rhcos) == "starting Red Hat Enterprise Linux CoreOS 9.6.20250826-1"
+    waiting = "waiting for assisted-service-db.service, assisted-service.service"
+    assert probe.starting(CONSOLE + ISSUE) == waiting
+    assert probe.starting(CONSOLE + ISSUE.replace("db.service", "pod.service") + ISSUE) == waiting
+    assert probe.starting(CONSOLE + ISSUE + CONSOLE) == "starting agentlab machine-os 4.22.0-lab"
+
+
+def test_a_start_is_shown_until_the_service_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line once, with the name of the host."""
+    plan, __ = rundir.prepare(tmp_path, "compact_ipv4", ROOT / "config_examples", "ut")
+    first, second = (node["domain"] for node in plan["nodes"][:2])
+    texts = {first: CONSOLE + ISSUE, second: ""}
+    now, said = [0.0], list[str]()
+    monkeypatch.setattr(probe.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(probe.services, "errors", lambda plan: {})
+    monkeypatch.setattr(probe, "consoles", lambda plan: dict(texts))
+    monkeypatch.setattr(probe, "domain_states", lambda plan: None)
+    ask = probe.Probe(plan, tmp_path, say=said.append)
+    for now[0] in (0.0, 30.0):
+        ask(Seen())
+    assert said == ["Host master-0: waiting for assisted-service-db.service, assisted-service.service"]
+    texts[second], now[0] = CONSOLE, 60.0
+    ask(Seen())
+    assert said[1:] == ["Host master-1: starting agentlab machine-os 4.22.0-lab"]
+    texts[first], now[0] = CONSOLE, 90.0
+    ask(Seen({"status": "ready", "hosts": []}))
+    assert len(said) == 2
 
 
 def test_consoles_are_read_from_the_last_boot_on(tmp_path: Path) -> None:
