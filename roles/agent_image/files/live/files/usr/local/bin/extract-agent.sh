@@ -14,7 +14,6 @@ fi
 echo "Extracting the agent from $image"
 pull_image "$image"
 mount=$(podman image mount "$image")
-trap 'podman image unmount "$image" > /dev/null' EXIT
 install -m 0755 "$mount/usr/bin/agent" /usr/local/bin/agent.new
 mv /usr/local/bin/agent.new /usr/local/bin/agent
 restorecon /usr/local/bin/agent || true

@@ -46,5 +46,5 @@ while true; do
             printf '\\e{yellow}The web interface is starting.\\e{reset}\n' | set_issue 90_ui-availability
         fi
     fi
-    sleep 5
+    sleep 10
 done
