@@ -14,11 +14,13 @@ while true; do
     if [[ $status == 200 ]]; then
         infra_env_id=$(jq -r '.[0].id // empty' <<< "${answer%$'\n'*}") || infra_env_id=
         [[ -z $infra_env_id ]] || break
+        sleep 2  # it may be there soon
+        continue
     elif [[ $status == 401 && -z $told ]]; then
         told=yes
         echo "${SERVICE_BASE_URL} refuses the token of this host: HTTP 401 $(jq -r '.message // empty' <<< "${answer%$'\n'*}")"
     fi
-    sleep 2
+    sleep 5
 done
 echo "The infra-env is $infra_env_id"
 

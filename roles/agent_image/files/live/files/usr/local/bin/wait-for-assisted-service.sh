@@ -11,6 +11,6 @@ until curl_assisted_service /infra-envs GET --fail --output /dev/null 2> /dev/nu
         echo "Waiting for the assisted service at ${SERVICE_BASE_URL}"
         said=yes
     fi
-    sleep 2
+    sleep 5
 done
 echo "The assisted service is ready"
