@@ -35,8 +35,8 @@ def test_a_node_as_it_was(lab):
 """
 
 
-def agentlab(*argv: str, cluster: str = CLUSTER) -> str:
-    command = [sys.executable, "-m", CLI, *argv, "--cluster", cluster]
+def agentlab(*argv: str) -> str:
+    command = [sys.executable, "-m", CLI, *argv]
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT, cwd=ROOT, check=False
     )
@@ -46,7 +46,7 @@ def agentlab(*argv: str, cluster: str = CLUSTER) -> str:
 
 
 def nodes(cluster: str) -> str:
-    return agentlab("kubectl", "get", "nodes", "--no-headers", cluster=cluster)
+    return agentlab("kubectl", "--cluster", cluster, "get", "nodes", "--no-headers")
 
 
 @pytest.mark.long
@@ -55,10 +55,10 @@ def test_a_single_node_from_its_snapshots(tmp_path: Path, guests: None) -> None:
     profile = tmp_path / "sno.yml"
     profile.write_text("topology: sno\nsnapshots: [ready, installed]\n")
     try:
-        agentlab("deploy", str(profile))
-        assert "installed" in agentlab("snapshot", "list")
+        agentlab("deploy", str(profile), "--cluster", CLUSTER)
+        assert "installed" in agentlab("snapshot", "list", "--cluster", CLUSTER)
 
-        again = agentlab("deploy", "--from", "ready")
+        again = agentlab("deploy", "--from", "ready", "--cluster", CLUSTER)
         assert not re.search(r"^(Prepare|Configure|Image|Boot)$", again, re.MULTILINE)
         assert re.search(r"restored in [0-9.]+ s", again)
         assert "disconnected" not in again
@@ -70,7 +70,7 @@ def test_a_single_node_from_its_snapshots(tmp_path: Path, guests: None) -> None:
         subprocess.run([*command, str(tmp_path)], env=environment, timeout=LIMIT, cwd=tmp_path, check=True)
 
         for name in COPIES:
-            agentlab("snapshot", "copy", "installed", name)
+            agentlab("snapshot", "copy", "installed", name, "--cluster", CLUSTER)
         for name in COPIES:
             assert re.search(r"^master-0 +Ready ", nodes(name))
     finally:
