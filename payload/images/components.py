@@ -63,7 +63,12 @@ COMPONENTS: dict[str, Component] = {
     Name.UI: Component(
         programs={"/usr/bin/installer-ui": "payload.tools.installer_ui"}, command=("/usr/bin/installer-ui",)
     ),
-    Name.UTILS: Component(files={"/usr/bin/agent-tui": "images/files/agent_tui"}),
+    Name.UTILS: Component(
+        files={
+            "/usr/bin/agent-tui": "images/files/agent_tui",
+            "/usr/lib64/libnmstate.so.2": "images/files/libnmstate.so.2",
+        }
+    ),
     Name.MACHINE_OS_IMAGES: Component(extra="machine-os"),
 }
 # Packages of the base layer, with their dependencies.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import pty
 import select
@@ -12,9 +13,10 @@ from typing import Any
 
 import jinja2
 import pytest
-from ansible_collections.agentlab.ocp.payload.images import code
+from ansible_collections.agentlab.ocp.payload.images import code, components
 from ansible_collections.agentlab.ocp.payload.images.files.agent_tui import checks as tui
 from ansible_collections.agentlab.ocp.payload.images.files.agent_tui import rendezvous
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component
 
 IMAGE = "registry.test:5000/lab/release@sha256:" + "0" * 64
 
@@ -26,6 +28,13 @@ def result(name: str, ok: bool = True, text: str = "done") -> Any:
 @pytest.fixture
 def dialog() -> Any:
     return tui.Dialog(IMAGE)
+
+
+def test_the_image_has_all_that_openshift_install_extracts() -> None:
+    """Builds of openshift-install fail without the library (pkg/asset/agent/image/agentartifacts.go)."""
+    paths = code.executables(components.COMPONENTS[Component.UTILS])
+    for pattern in ("usr/bin/agent-tui", "usr/lib64/libnmstate.so.*"):
+        assert fnmatch.filter(paths, pattern)
 
 
 def test_installation_continues_without_an_answer(dialog: Any) -> None:
