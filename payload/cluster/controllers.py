@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import calendar
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -41,7 +40,7 @@ class Controllers:
     signer: Signer
     settle: float
     bootstrap: bool = False
-    _since: float = field(default_factory=time.monotonic)
+    _renewals: dict[str, tuple[str, float]] = field(default_factory=dict)
     _next: float = field(default=0.0)
     _operators: Operators = field(init=False)
     _lifecycle: Lifecycle = field(init=False)
@@ -105,12 +104,17 @@ class Controllers:
             self._update_status(CSR, csr, {**csr["status"], "certificate": base64.b64encode(pem.encode()).decode()})
 
     def _watch_leases(self) -> None:
-        # A new leader gives every node one lease period before it evaluates leases.
-        if time.monotonic() - self._since < GRACE_SECONDS:
-            return
+        # By when a renewal was seen here, as upstream's node lifecycle controller: a new leader gives every node one lease period,
+        # and a clock that is stepped, as after a snapshot is restored, loses none.
         for node in self.store.items("nodes"):
-            lease = self.store.find(LEASES, "kube-node-lease", node["metadata"]["name"])
-            if lease is None or is_unknown(node) or time.time() - _seconds(lease["spec"]["renewTime"]) < GRACE_SECONDS:
+            name = node["metadata"]["name"]
+            lease = self.store.find(LEASES, "kube-node-lease", name)
+            if lease is None or is_unknown(node):
+                continue
+            renewed = lease["spec"]["renewTime"]
+            if self._renewals.get(name, ("", 0))[0] != renewed:
+                self._renewals[name] = renewed, time.monotonic()
+            if time.monotonic() - self._renewals[name][1] < GRACE_SECONDS:
                 continue
             gone = condition("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
             conditions = merged(
@@ -270,7 +274,3 @@ class Controllers:
 def is_unknown(node: Object) -> bool:
     """Return whether a node is unknown because its lease expired."""
     return any(c["type"] == "Ready" and c["status"] == "Unknown" for c in node.get("status", {}).get("conditions", ()))
-
-
-def _seconds(timestamp: str) -> float:
-    return calendar.timegm(time.strptime(timestamp[:19], "%Y-%m-%dT%H:%M:%S"))

@@ -158,6 +158,7 @@ def test_the_controller_runs_once_and_moves_when_its_node_is_lost(monkeypatch: p
             "spec": {"renewTime": "2020-01-01T00:00:00.000000Z"},
         },
     )
+    lab.steps(1)
     later = time.monotonic() + 2 * module.GRACE_SECONDS
     monkeypatch.setattr(time, "monotonic", lambda: later)
     lab.steps(2)
@@ -169,6 +170,34 @@ def test_the_controller_runs_once_and_moves_when_its_node_is_lost(monkeypatch: p
     lab.steps(3)
     assert is_true(lab.store.get("jobs.batch", "assisted-installer", "assisted-installer-controller"), "Complete")
     assert len(lab.store.items("pods", "assisted-installer")) == 1
+
+
+def test_a_clock_that_is_stepped_loses_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when a snapshot is restored: machines continue minutes or days later, and leases are as old as the snapshot."""
+    lab = Lab(HA, **VIPS)
+    lab.master("m1")
+    now = [time.monotonic(), time.time()]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "time", lambda: now[1])
+
+    def status() -> str:
+        lab.steps(1)
+        return str(lab.store.get("nodes", "", "m1")["status"]["conditions"][0]["status"])
+
+    def renew() -> None:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(now[1]))
+        lease: Any = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"renewTime": stamp}}
+        lab.store.put(module.LEASES, {**lease, "metadata": {"name": "m1", "namespace": "kube-node-lease"}})
+
+    renew()
+    assert status() == "True"
+    now[:] = now[0] + module.GRACE_SECONDS - 1, now[1] + 86400
+    assert status() == "True"
+    renew()
+    now[0] += module.GRACE_SECONDS - 1
+    assert status() == "True"
+    now[0] += module.GRACE_SECONDS + 1
+    assert status() == "Unknown"
 
 
 @pytest.mark.parametrize(
