@@ -120,7 +120,7 @@ def prepare(
         if refuse and seen["hypervisor"]["kind"] != "ssh":
             owner.verify(Path(seen["hypervisor"]["state_dir"]), owner.caller(seen, run_dir, adopt=adopt))
     wanted[INVENTORY] = dump(inventory(plan, run_dir))
-    wanted[secrets.FILE] = secrets.dump(secrets.of(plan, run_dir))
+    wanted[secrets.FILE] = secrets.dump(secrets.planned(plan, run_dir))
     changes = []
     for file, text in wanted.items():
         path = run_dir / file

@@ -39,6 +39,16 @@ def of(plan: Plan, run_dir: Path) -> Secrets:
     return complete(plan, path.read_text(errors="replace") if path.exists() else "{}", str(path))
 
 
+def planned(plan: Plan, run_dir: Path) -> Secrets:
+    """Return the passwords of `plan` as `of`, with those of single nodes that the plan itself has.
+
+    plan: as it was made from its profile, with passwords. Another profile of the same run directory may have named
+    passwords for nodes of the same names.
+    """
+    own = {node["name"]: node["bmc"]["password"] for node in plan["nodes"] if node["bmc"]["password"]}
+    return {**of(plan, run_dir), "nodes": own}
+
+
 def complete(plan: Plan, text: str, name: str) -> Secrets:
     """Return the passwords as `of`, with the text of the file; messages call it `name`.
 

@@ -56,6 +56,17 @@ def test_nodes_of_a_plan_without_passwords_keep_theirs(tmp_path: Path) -> None:
     before = kept(tmp_path / "run")
     rundir.write(inputs.prepare(plan, tmp_path / "run"))
     assert kept(tmp_path / "run") == before
+    rundir.write(rundir.prepare(tmp_path / "run", None, PROFILES, "ostest")[1])  # a later stage, which reads the plan
+    assert kept(tmp_path / "run") == before
+
+
+def test_nodes_of_another_profile_leave_none(tmp_path: Path) -> None:
+    """A lab's own BMC of the same name would be asked with the password of an existing machine."""
+    make(tmp_path / "run", {"nodes": {"master-0": {"bmc": {"password": "of-its-own"}}}})
+    bmc = kept(tmp_path / "run")["bmc"]
+    plan = make(tmp_path / "run", {})
+    assert kept(tmp_path / "run")["nodes"] == {}
+    assert secrets.into(plan, secrets.of(plan, tmp_path / "run"))["nodes"][0]["bmc"]["password"] == bmc
 
 
 def test_check_mode_writes_none(tmp_path: Path) -> None:
