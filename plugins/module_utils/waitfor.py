@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from .cluster.client import ClusterClient
 from .cluster.watcher import STABLE_FOR, TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
 from .errors import ClusterError
 from .files import explain
-from .installer.binary import Running, without_password
+from .installer.binary import Given, Running, prepare, release_of, without_password
 from .installer.state import StateError, WaitFor, load_wait_for
 from .state import write_atomic
 from .state.recording import Tape, no_tape
@@ -167,15 +167,18 @@ class _Beside:
             time.sleep(min(left, 1))
 
 
-def wait_for_by(binary: Path | None) -> Callable[..., Outcome]:
+def wait_for_by(binary: Path | None, collection: Path) -> Callable[..., Outcome]:
     """Return `wait_for`, or one that lets a build of openshift-install wait, with its messages and exit code.
 
-    The own watchers run in addition: they keep the record, and end the wait for known causes and stalls.
+    collection: root of this collection, for the programs that it starts. The own watchers run in addition: they keep the
+    record, and end the wait for known causes and stalls.
     """
-    return functools.partial(_wait_beside, binary) if binary else wait_for
+    return functools.partial(_wait_beside, binary, collection) if binary else wait_for
 
 
-def _wait_beside(binary: Path, event: str, directory: Path, say: Say, show: Show, **more: Any) -> Outcome:
+def _wait_beside(
+    binary: Path, collection: Path, event: str, directory: Path, say: Say, show: Show, **more: Any
+) -> Outcome:
     command = [str(binary), "agent", "wait-for", event, "--dir", str(directory)]
 
     def omit_password(level: str, text: str) -> None:
@@ -183,7 +186,12 @@ def _wait_beside(binary: Path, event: str, directory: Path, say: Say, show: Show
         say(level, without_password(text))
 
     try:
-        with Running(command, os.environ, omit_password if more.get("skip_password") else say) as program:
+        with contextlib.ExitStack() as stack:
+            # It reads the manifests again, and may check them with other programs.
+            work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="openshift-install-")))
+            given = Given(binary, directory, collection, work / "cache", release_of(directory))
+            shown = omit_password if more.get("skip_password") else say
+            program = stack.enter_context(Running(command, prepare(given, work), shown))
             try:
                 outcome = wait_for(event, directory, lambda level, text: None, show, clock=_Beside(program), **more)
             except _ProgramError:

@@ -41,8 +41,11 @@ options:
     required: true
   binary:
     description:
-      - A build of C(openshift-install), whose C(agent wait-for) waits, too. Messages and exit code are its own.
+      - A build of C(openshift-install), whose C(agent wait-for) waits, too. Messages and exit code are its own. Requires O(collection).
       - The module watches as without it, for the record, and ends a wait that cannot succeed.
+    type: path
+  collection:
+    description: The root directory of this collection, from which O(binary) gets the programs that it calls.
     type: path
   stall_minutes:
     description: Give up when nothing changes for so long. V(0) keeps to upstream's limits alone.
@@ -122,11 +125,12 @@ def main() -> None:
             "log": {"type": "path", "required": True},
             "record": {"type": "path", "required": True},
             "binary": {"type": "path"},
+            "collection": {"type": "path"},
             "stall_minutes": {"type": "float", "default": 0},
             "plan": {"type": "dict"},
             "owner": {"type": "dict"},
         },
-        required_by={"owner": "plan"},
+        required_by={"owner": "plan", "binary": "collection"},
         supports_check_mode=True,
     )
 
@@ -165,7 +169,8 @@ def main() -> None:
 
         saver = snapshots(plan, directory, log) if plan and params["owner"] else None
         with saver or contextlib.nullcontext():
-            outcome = wait_for_by(Path(params["binary"]) if params["binary"] else None)(
+            binary = Path(params["binary"]) if params["binary"] else None
+            outcome = wait_for_by(binary, Path(params["collection"] or "."))(
                 params["event"],
                 directory,
                 say,

@@ -225,6 +225,19 @@ def prepare(given: Given, work: Path, more: Mapping[str, str] = MappingProxyType
     return found
 
 
+def release_of(directory: Path) -> str:
+    """Return the pullspec of the release that the manifests of a directory name; empty if they name none.
+
+    A build refuses those of another release than its own, also to wait.
+    """
+    name = "cluster-manifests/cluster-image-set.yaml"
+    try:
+        found = load_yaml(read_file(directory / name), name=name)
+        return str(found["spec"]["releaseImage"])
+    except (OSError, DocumentError, KeyError, TypeError):
+        return ""
+
+
 def _run(command: list[str], environment: Mapping[str, str], say: Say) -> None:
     try:
         with Running(command, environment, say) as program:

@@ -183,7 +183,7 @@ def wait(
 ) -> tuple[Outcome, list[tuple[str, str]]]:
     said: list[tuple[str, str]] = []
     monkeypatch.setattr(waitfor, "wait_for", own)
-    outcome = waitfor.wait_for_by(program)(
+    outcome = waitfor.wait_for_by(program, ROOT)(
         "install-complete",
         directory,
         lambda level, text: said.append((level, text)),
@@ -200,6 +200,21 @@ def test_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome == Outcome(0, console="https://console")
     assert said == [("info", "Install complete!"), ("info", 'Login to the console with user: "kubeadmin"')]
     assert calls(program)[0]["words"] == ["agent", "wait-for", "install-complete", "--dir", str(tmp_path)]
+
+
+def test_wait_for_another_release(tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads the manifests, and refuses those of another release than its own; it finds the programs that it starts."""
+    program = fake(
+        tmp_path / "src/x",
+        'say("info", os.environ.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE", ""))\nsay("info", shutil.which("nmstatectl") or "")',
+    )
+    for manifest, wanted in ((f"spec: {{releaseImage: {RELEASE}}}", RELEASE), ("spec: 1", ""), ("", "")):
+        (run_dir / "cluster-manifests").mkdir(exist_ok=True)
+        (run_dir / "cluster-manifests/cluster-image-set.yaml").write_text(manifest)
+        outcome, said = wait(program, run_dir, lambda *_, **__: Outcome(0), monkeypatch)
+        assert outcome == Outcome(0)
+        assert said[0] == ("info", wanted)
+        assert said[1][1].endswith("/nmstatectl")
 
 
 def test_its_failure_ends_the_wait_with_its_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
