@@ -17,7 +17,7 @@ from .cluster.client import ClusterClient
 from .cluster.watcher import STABLE_FOR, TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
 from .errors import ClusterError
 from .files import explain
-from .installer.binary import Given, Running, prepare, release_of, without_password
+from .installer.binary import Given, Running, copy_left, prepare, release_of, without_password
 from .installer.state import StateError, WaitFor, load_wait_for
 from .state import write_atomic
 from .state.recording import Tape, no_tape
@@ -179,19 +179,21 @@ def wait_for_by(binary: Path | None, collection: Path) -> Callable[..., Outcome]
 def _wait_beside(
     binary: Path, collection: Path, event: str, directory: Path, say: Say, show: Show, **more: Any
 ) -> Outcome:
-    command = [str(binary), "agent", "wait-for", event, "--dir", str(directory)]
-
-    def omit_password(level: str, text: str) -> None:
-        # The wait's log is kept with the logs of the run.
-        say(level, without_password(text))
-
     try:
         with contextlib.ExitStack() as stack:
-            # It reads the manifests again, and may check them with other programs.
             work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="openshift-install-")))
+            left = work / "left"
+            copy_left(directory, left)
+            # It may read manifests again, and check them with other programs.
             given = Given(binary, directory, collection, work / "cache", release_of(directory))
-            shown = omit_password if more.get("skip_password") else say
-            program = stack.enter_context(Running(command, prepare(given, work), shown))
+
+            def show_line(level: str, text: str) -> None:
+                # The wait's log is kept with the logs of the run.
+                text = text.replace(str(left), str(directory))
+                say(level, without_password(text) if more.get("skip_password") else text)
+
+            command = [str(binary), "agent", "wait-for", event, "--dir", str(left)]
+            program = stack.enter_context(Running(command, prepare(given, work), show_line))
             try:
                 outcome = wait_for(event, directory, lambda level, text: None, show, clock=_Beside(program), **more)
             except _ProgramError:

@@ -38,6 +38,7 @@ _EXTRA = "openshift"
 _TOOLS = {"oc": "payload.tools.oc", "nmstatectl": "plugins.module_utils.cli nmstate"}
 _LINE = re.compile(r'^(?:time="[^"]*" )?level=(\w+) msg=(?:"((?:[^"\\]|\\.)*)"$|(.*))')
 _ESCAPED = re.compile(r"\\(.)")
+_LEFT = (FILENAME, "rendezvousIP", "auth/kubeconfig", "auth/kubeadmin-password")
 _PUBLIC = ("boot-artifacts", "rendezvousIP")
 _PASSWORD = re.compile(r",? and password: .*", re.DOTALL)
 
@@ -223,6 +224,17 @@ def prepare(given: Given, work: Path, more: Mapping[str, str] = MappingProxyType
     if given.os_image:
         found["OPENSHIFT_INSTALL_OS_IMAGE_OVERRIDE"] = given.os_image
     return found
+
+
+def copy_left(directory: Path, target: Path) -> None:
+    """Copy to `target` what a build leaves for its `wait-for`: its state, and how to reach the cluster.
+
+    A build deletes its input. Where that is still beside its state, it discards parts of the state.
+    """
+    target.mkdir()
+    for name in _LEFT:
+        if (directory / name).is_file():
+            _copy(directory / name, target / name)
 
 
 def release_of(directory: Path) -> str:

@@ -199,7 +199,24 @@ def test_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome, said = wait(program, tmp_path, lambda *_, **__: Outcome(0, console="https://console"), monkeypatch)
     assert outcome == Outcome(0, console="https://console")
     assert said == [("info", "Install complete!"), ("info", 'Login to the console with user: "kubeadmin"')]
-    assert calls(program)[0]["words"] == ["agent", "wait-for", "install-complete", "--dir", str(tmp_path)]
+    assert calls(program)[0]["words"][:-1] == ["agent", "wait-for", "install-complete", "--dir"]
+
+
+def test_a_build_waits_beside_its_own_state(tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its input, which it deletes and the run directory keeps, would make it discard that; messages name the run directory."""
+    for name in (
+        "auth/kubeconfig",
+        ".openshift_install_state.json",
+        "cluster-manifests/infraenv.yaml",
+        "agent.x86_64.iso",
+    ):
+        (run_dir / name).parent.mkdir(exist_ok=True)
+        (run_dir / name).write_text("{}")
+    program = fake(tmp_path / "src/x", 'say("info", f"export KUBECONFIG={here}/auth/kubeconfig")')
+    outcome, said = wait(program, run_dir, lambda *_, **__: Outcome(0), monkeypatch)
+    assert outcome == Outcome(0)
+    assert said == [("info", f"export KUBECONFIG={run_dir}/auth/kubeconfig")]
+    assert calls(program)[0]["files"] == [".openshift_install_state.json", "auth/kubeconfig"]
 
 
 def test_wait_for_another_release(tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
