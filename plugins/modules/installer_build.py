@@ -34,6 +34,11 @@ options:
     description: Path that becomes a link to the built program.
     type: path
     required: true
+  version:
+    description:
+      - Version of the release that it is for, C(BUILD_VERSION) of the script unless the environment has that. The program hands it
+        to the assisted service, which refuses the commit that a build without it names.
+    type: str
   log_directory:
     description: Directory whose C(.openshift_install.log) gets the progress.
     type: path
@@ -46,6 +51,7 @@ EXAMPLES = r"""
     ref: release-4.22
     cache: "{{ ansible_facts.env.HOME }}/.cache/agentlab/openshift-install"
     link: "{{ agentlab_run_dir }}/openshift-install"
+    version: 4.22.0
 """
 
 RETURN = r"""
@@ -76,6 +82,7 @@ def main() -> None:
             "ref": {"type": "str", "default": "HEAD"},
             "cache": {"type": "path", "required": True},
             "link": {"type": "path", "required": True},
+            "version": {"type": "str"},
             "log_directory": {"type": "path"},
         },
         supports_check_mode=True,
@@ -91,6 +98,7 @@ def main() -> None:
                 Path(given["cache"]),
                 Path(given["link"]),
                 log.info,
+                version=given["version"] or "",
                 check=module.check_mode,
             )
         return {"changed": made.changed, "commit": made.commit, "program": str(made.program)}

@@ -229,7 +229,7 @@ def prepare(given: Given, work: Path, more: Mapping[str, str] = MappingProxyType
 def copy_left(directory: Path, target: Path) -> None:
     """Copy to `target` what a build leaves for its `wait-for`: its state, and how to reach the cluster.
 
-    A build deletes its input. Where that is still beside its state, it discards parts of the state.
+    A build deletes its input. Where that is still next to its state, it discards parts of the state.
     """
     target.mkdir()
     for name in _LEFT:

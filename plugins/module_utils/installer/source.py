@@ -15,8 +15,9 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from .errors import InstallerError
@@ -42,26 +43,30 @@ class Build(NamedTuple):
     changed: bool
 
 
-def ensure(repository: str, ref: str, cache: Path, link: Path, say: Say, *, check: bool = False) -> Build:
+def ensure(
+    repository: str, ref: str, cache: Path, link: Path, say: Say, *, version: str = "", check: bool = False
+) -> Build:
     """Build `ref` of `repository` unless its commit has been built, and make `link` lead to the program.
 
     repository: a URL, or the path of a repository on this host, of which uncommitted changes are not built; ref: a branch,
     tag or commit; cache: directory for sources and builds; link: a path whose directory exists; say: gets the progress;
-    check: fetch, but build and link nothing. The program is `CACHE/COMMIT/openshift-install`. Raises `InstallerError`
-    with the last lines of what git or the build printed, and leaves nothing half-made.
+    version: of the release that it is for, which it hands to the assisted service; without it the build names its commit,
+    which no service takes for a version; check: fetch, but build and link nothing. The program is
+    `CACHE/COMMIT/VERSION/openshift-install`. Raises `InstallerError` with the last lines of what git or the build printed,
+    and leaves nothing half-made.
     """
     store = cache / "git" / f"{hashlib.sha256(repository.encode()).hexdigest()[:16]}.git"
     store.parent.mkdir(parents=True, exist_ok=True)
     with _locked(store.with_suffix(".lock")):
         commit = _fetch(repository, ref, store, say)
-        program = cache / commit / PROGRAM.name
+        program = cache / commit / version / PROGRAM.name
         built = program.exists()
         linked = link.is_symlink() and os.readlink(link) == str(program)
         if not check:
             if not built:
                 tree = store.with_suffix(".tree")
                 try:
-                    _build(store, tree, commit, program, say)
+                    _build(store, tree, commit, program, {"BUILD_VERSION": version} if version else {}, say)
                 finally:
                     shutil.rmtree(tree, ignore_errors=True)
             if not linked:
@@ -101,7 +106,7 @@ def _commit(git: list[str], ref: str, repository: str) -> str:
     return found[-1]
 
 
-def _build(store: Path, tree: Path, commit: str, program: Path, say: Say) -> None:
+def _build(store: Path, tree: Path, commit: str, program: Path, more: Mapping[str, str], say: Say) -> None:
     """Build a commit in `tree`: the same for each, as Go's build cache serves a package again in its directory alone."""
     shutil.rmtree(tree, ignore_errors=True)  # of a run that was killed
     # The script asks git for the commit. What a former run left in the list of trees is dropped.
@@ -113,7 +118,7 @@ def _build(store: Path, tree: Path, commit: str, program: Path, say: Say) -> Non
         )
     say(f"Building openshift-install of {commit[:12]}; the first build of a release takes many minutes")
     started = time.monotonic()
-    _run([str(tree / SCRIPT)], BUILD_SECONDS, say, cwd=tree)
+    _run([str(tree / SCRIPT)], BUILD_SECONDS, say, cwd=tree, more=more)
     if not os.access(tree / PROGRAM, os.X_OK):
         raise InstallerError(f"{SCRIPT} of commit {commit} ended without {PROGRAM}")
     program.parent.mkdir(parents=True, exist_ok=True)
@@ -128,10 +133,16 @@ def _point(link: Path, program: Path) -> None:
     os.replace(new, link)
 
 
-def _run(command: list[str], seconds: float, say: Say, cwd: Path | None = None) -> None:
+def _run(
+    command: list[str],
+    seconds: float,
+    say: Say,
+    cwd: Path | None = None,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Run a program to its end, with its lines as progress, and its name while it prints nothing."""
     name = " ".join([Path(command[0]).name, *(word for word in command if word in _GIT)])
-    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    environment = {**more, **os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}  # the user's own version counts
     try:
         process = subprocess.Popen(
             command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

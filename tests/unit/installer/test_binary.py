@@ -202,7 +202,7 @@ def test_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls(program)[0]["words"][:-1] == ["agent", "wait-for", "install-complete", "--dir"]
 
 
-def test_a_build_waits_beside_its_own_state(tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_waits_with_its_own_state_alone(tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its input, which it deletes and the run directory keeps, would make it discard that; messages name the run directory."""
     for name in (
         "auth/kubeconfig",

@@ -139,6 +139,24 @@ def test_a_build_that_fails_leaves_nothing(repository: Repository, more: str, re
     assert not list((here / "cache" / "git").glob("*.tree"))
 
 
+def test_a_build_names_the_version_of_its_release(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without tags `git describe` has a commit alone, which an assisted service refuses: Malformed version."""
+    monkeypatch.delenv("BUILD_VERSION", raising=False)
+    commit, here = repository.commit("'$BUILD_VERSION'"), repository.path.parent
+
+    def build(version: str) -> source.Build:
+        return source.ensure(
+            str(repository.path), "main", here / "cache", here / "openshift-install", print, version=version
+        )
+
+    for version in ("4.22.0-lab", "4.18.0-lab"):
+        assert build(version) == (commit, here / "cache" / commit / version / "openshift-install", True)
+        assert printed(here / "openshift-install") == f"openshift-install unreleased-{version}"
+        assert not build(version).changed
+    monkeypatch.setenv("BUILD_VERSION", "mine")
+    assert printed(build("4.20.0").program) == "openshift-install unreleased-mine"
+
+
 def test_commits_are_built_in_one_directory(repository: Repository) -> None:
     """Go's build cache serves a package again in the same directory alone. Nothing of another build is in it."""
     where = repository.path.parent / "where"

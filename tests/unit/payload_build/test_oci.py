@@ -149,8 +149,8 @@ def test_every_component_finds_its_programs(name: str) -> None:
         path = MODULES / module.replace(".", "/")
         source = path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
         assert "def main(" in source.read_text(), module
-    for path, node in code.executables(component).items():
-        assert node.mode == 0o755 and (node.data.startswith(b"#!/") or path.startswith("usr/lib64/"))
+    for file, node in code.executables(component).items():
+        assert node.mode == 0o755 and (node.data.startswith(b"#!/") or file.startswith("usr/lib64/"))
 
 
 @pytest.mark.parametrize(
