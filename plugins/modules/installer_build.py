@@ -11,7 +11,7 @@ version_added: 1.0.0
 description:
   - Fetches a branch, tag or commit of openshift/installer, and builds it with C(hack/build.sh) and this host's Go
     toolchain. The host needs git and Go.
-  - Builds are kept by commit, so a second run with the same commit changes nothing.
+  - Builds are kept by commit and version, so a second run with the same ones changes nothing.
   - In check mode the commit is fetched, but nothing is built.
 extends_documentation_fragment: [agentlab.ocp.module]
 requirements:

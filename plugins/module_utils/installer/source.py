@@ -1,6 +1,6 @@
 """A build of `openshift-install` from a git repository, with the Go toolchain of this host.
 
-It is made as the repository's own contributors do it, by `hack/build.sh`, and kept by commit.
+It is made as the repository's own contributors do it, by `hack/build.sh`, and kept by commit and version.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,7 @@ FETCH_SECONDS, BUILD_SECONDS = 1800, 7200
 """Longest time of one `git fetch`, and of one build."""
 _GIT = ("init", "fetch", "worktree")
 _SILENT = 30.0
+_VERSION = re.compile(r"(\w[\w.+-]*)?")  # it becomes the name of a directory
 _KEPT_LINES = 15
 
 Say = Callable[[str], None]
@@ -51,10 +53,13 @@ def ensure(
     repository: a URL, or the path of a repository on this host, of which uncommitted changes are not built; ref: a branch,
     tag or commit; cache: directory for sources and builds; link: a path whose directory exists; say: gets the progress;
     version: of the release that it is for, which it hands to the assisted service; without it the build names its commit,
-    which no service takes for a version; check: fetch, but build and link nothing. The program is
+    which no service takes for a version; BUILD_VERSION of the environment counts before it; check: fetch, but build and link nothing. The program is
     `CACHE/COMMIT/VERSION/openshift-install`. Raises `InstallerError` with the last lines of what git or the build printed,
     and leaves nothing half-made.
     """
+    version = os.environ.get("BUILD_VERSION") or version
+    if not _VERSION.fullmatch(version):
+        raise InstallerError(f"the version of the build is {version!r}: must be one as 4.22.0")
     store = cache / "git" / f"{hashlib.sha256(repository.encode()).hexdigest()[:16]}.git"
     store.parent.mkdir(parents=True, exist_ok=True)
     with _locked(store.with_suffix(".lock")):
@@ -142,7 +147,7 @@ def _run(
 ) -> None:
     """Run a program to its end, with its lines as progress, and its name while it prints nothing."""
     name = " ".join([Path(command[0]).name, *(word for word in command if word in _GIT)])
-    environment = {**more, **os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}  # the user's own version counts
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **more}
     try:
         process = subprocess.Popen(
             command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

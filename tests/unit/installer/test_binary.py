@@ -199,7 +199,9 @@ def test_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome, said = wait(program, tmp_path, lambda *_, **__: Outcome(0, console="https://console"), monkeypatch)
     assert outcome == Outcome(0, console="https://console")
     assert said == [("info", "Install complete!"), ("info", 'Login to the console with user: "kubeadmin"')]
-    assert calls(program)[0]["words"][:-1] == ["agent", "wait-for", "install-complete", "--dir"]
+    *words, left = calls(program)[0]["words"]
+    assert words == ["agent", "wait-for", "install-complete", "--dir"]
+    assert left != str(tmp_path) and not Path(left).exists()
 
 
 def test_a_build_waits_with_its_own_state_alone(tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

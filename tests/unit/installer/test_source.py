@@ -154,7 +154,13 @@ def test_a_build_names_the_version_of_its_release(repository: Repository, monkey
         assert printed(here / "openshift-install") == f"openshift-install unreleased-{version}"
         assert not build(version).changed
     monkeypatch.setenv("BUILD_VERSION", "mine")
-    assert printed(build("4.20.0").program) == "openshift-install unreleased-mine"
+    made = build("4.20.0")
+    assert made.program == here / "cache" / commit / "mine" / "openshift-install"
+    assert printed(made.program) == "openshift-install unreleased-mine"
+    monkeypatch.delenv("BUILD_VERSION")
+    for version in ("../x", "/x", ".."):
+        with pytest.raises(InstallerError, match="the version of the build is"):
+            build(version)
 
 
 def test_commits_are_built_in_one_directory(repository: Repository) -> None:
