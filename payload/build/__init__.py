@@ -324,6 +324,8 @@ class Builder:
         environment = {"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1"}
         if source is not None:
             environment |= components.ENVIRONMENT.get(name, {})
+        elif component is not None:
+            environment |= component.environment
         return parts.layout.add_image(
             oci.Image(
                 stack,

@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from ...plugins.module_utils.vocabulary import Component as Name
+from .release import HARDWARE_JSON
 
 PACKAGE = "ansible_collections.agentlab.ocp"
 
@@ -18,6 +19,7 @@ class Component:
     `files`: path in the image -> file below payload/, a shell script, or a Python package without imports of the collection.
     `extra`: what `build` adds: "node-agent", "machine-os".
     `command`: the image's default command; `entrypoint`: what it runs with any arguments.
+    `environment`: variables of the image.
     """
 
     programs: Mapping[str, str] = field(default_factory=dict)
@@ -26,6 +28,7 @@ class Component:
     command: tuple[str, ...] = ("/bin/sh",)
     layers: tuple[str, ...] = ()
     entrypoint: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 # Components that run with the lab's images, by their names in OpenShift's release.
@@ -38,6 +41,7 @@ COMPONENTS: dict[str, Component] = {
         },
         files={"/usr/bin/start_db.sh": "images/files/start_db.sh"},
         command=("/assisted-service",),
+        environment={"PAYLOAD_HW_REQUIREMENTS": HARDWARE_JSON},
     ),
     Name.ORCHESTRATOR: Component(
         programs={"/usr/bin/installer": "payload.orchestrator.installer"},

@@ -34,6 +34,7 @@ HARDWARE = [
         "sno": {name: _NODE[name] for name in _DISK} | {"ram_mib": 3500},
     }
 ]
+HARDWARE_JSON = json.dumps(HARDWARE, separators=(",", ":"))
 
 # The image's one program. podman runs it as `podman run RELEASE image NAME`.
 _OPERATOR = """\
@@ -89,7 +90,7 @@ def nodes(version: str, images: Mapping[str, str], busybox: Path) -> dict[str, N
         "kind": "cincinnati-metadata-v0",
         "version": version,
         "previous": [],
-        "metadata": {HW_REQUIREMENTS: json.dumps(HARDWARE, separators=(",", ":"))},
+        "metadata": {HW_REQUIREMENTS: HARDWARE_JSON},
     }
     return {
         "release-manifests/image-references": Node(_json(references), mode=0o644),

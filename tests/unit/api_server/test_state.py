@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import engine, handlers, state
-from ansible_collections.agentlab.ocp.payload.api_server.config import DEFAULT_REQUIREMENTS, requirements_for, seconds
+from ansible_collections.agentlab.ocp.payload.api_server.config import DEFAULT_REQUIREMENTS, Config, requirements_for, seconds
 from ansible_collections.agentlab.ocp.payload.api_server.store import Store
 from ansible_collections.agentlab.ocp.payload.api_server.tables import EVENTS, STAGES
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials
@@ -485,6 +485,21 @@ def test_bad_duration() -> None:
 @pytest.mark.parametrize(("version", "cpus"), [("4.21.3", 8), ("4.22.0-lab", 4), ("4.22", 4), ("5.0.1", 4), ("", 8)])
 def test_thresholds_per_release(version: str, cpus: int) -> None:
     assert requirements_for(DEFAULT_REQUIREMENTS, version)["sno"]["cpu_cores"] == cpus
+
+
+def test_thresholds_of_the_payload_override_those_of_the_installer() -> None:
+    installer = [{"version": "default", "sno": {"cpu_cores": 8, "ram_mib": 16384}}]
+    payload = [{"version": "default", "sno": {"cpu_cores": 1}}]
+    config = Config(
+        {"HW_VALIDATOR_REQUIREMENTS": json.dumps(installer), "PAYLOAD_HW_REQUIREMENTS": json.dumps(payload)}
+    )
+    assert requirements_for(config.requirements(), "4.20.0")["sno"] == {"cpu_cores": 1, "ram_mib": 16384}
+
+
+@pytest.mark.parametrize("name", ["HW_VALIDATOR_REQUIREMENTS", "PAYLOAD_HW_REQUIREMENTS"])
+def test_thresholds_that_are_no_list_of_objects(name: str) -> None:
+    with pytest.raises(ValueError, match=f"environment variable {name} should hold a JSON list of objects"):
+        Config({name: '{"version": "default"}'}).check()
 
 
 def test_store_drops_what_was_deleted(tmp_path: Path) -> None:

@@ -133,6 +133,8 @@ def test_release_image(tmp_path: Path) -> None:
     metadata = json.loads(nodes["release-manifests/release-metadata"].data)
     hardware = json.loads(metadata["metadata"][release.HW_REQUIREMENTS])
     assert {"version", "master", "worker", "arbiter", "sno"} == set(hardware[0])
+    service = components.COMPONENTS["agent-installer-api-server"]
+    assert json.loads(service.environment["PAYLOAD_HW_REQUIREMENTS"]) == hardware
     program = nodes["usr/bin/cluster-version-operator"].data.decode().replace("/release-manifests", str(tmp_path))
     (tmp_path / "operator").write_text(program)
     (tmp_path / "images").write_bytes(nodes["release-manifests/images"].data)
