@@ -169,12 +169,15 @@ def find(name: str) -> Cluster:
     return cluster
 
 
-def add_cluster(parser: argparse.ArgumentParser) -> None:
-    """Add --cluster, with the environment's `CLUSTER` as default."""
+def add_cluster(parser: argparse.ArgumentParser, *, inner: bool = False) -> None:
+    """Add --cluster, with the environment's `CLUSTER` as default.
+
+    inner: `parser` is one of an action, and the one above has the option, too: without it here, that one counts.
+    """
     parser.add_argument(
         "--cluster",
         type=cluster_name,
-        default=os.environ.get("CLUSTER") or "ostest",
+        default=argparse.SUPPRESS if inner else os.environ.get("CLUSTER") or "ostest",
         metavar="NAME",
         help="name of the cluster (default: $CLUSTER, or ostest)",
     )

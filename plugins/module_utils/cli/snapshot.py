@@ -30,6 +30,7 @@ def main(argv: list[str]) -> int:
         prog="agentlab snapshot",
         description="Save and restore the whole lab: memory and disks of its machines, services, leases and the run directory.",
     )
+    add_cluster(parser)
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, (text, __) in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -45,7 +46,7 @@ def main(argv: list[str]) -> int:
             action.add_argument("copy", metavar="CLUSTER", help="name of the new cluster")
         if name == "list":
             add_output(action)
-        add_cluster(action)
+        add_cluster(action, inner=True)
     args = parser.parse_args(argv)
     try:
         cluster = find(args.cluster)

@@ -250,7 +250,7 @@ def test_a_cluster_of_another_is_refused(
         *((verb, ["master-0", *given]) for verb in (node.ssh, node.console, node.power, capture.main)),
         *((verb, given) for verb in (api.kubeconfig, fault.main, forward.main, logs.main, run_page.main, status.main, exec_.shell)),
         *((verb, [*given, "get", "nodes"]) for verb in (api.kubectl, api.oc)),
-        (snapshot.main, ["list", *given]),
+        *((snapshot.main, argv) for argv in (["list", *given], [*given, "list"])),
         *((snapshot.main, [action, *given, "ready"]) for action in ("save", "restore", "delete")),
         (snapshot.main, ["copy", *given, "ready", "other"]),
         (exec_.main, [*given, "--", "true"]),
