@@ -192,7 +192,7 @@ def _wait_beside(
                 text = text.replace(str(left), str(directory))
                 say(level, without_password(text) if more.get("skip_password") else text)
 
-            command = [str(binary), "agent", "wait-for", event, "--dir", str(left)]
+            command = [str(binary), "agent", "wait-for", event, "--dir", str(left), "--log-level", "debug"]
             program = stack.enter_context(Running(command, prepare(given, work), show_line))
             try:
                 outcome = wait_for(event, directory, lambda level, text: None, show, clock=_Beside(program), **more)

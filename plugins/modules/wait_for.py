@@ -161,7 +161,8 @@ def main() -> None:
 
         def say(level: str, text: str) -> None:
             log(level, text)
-            events.say(level, text)
+            if level != "debug":  # a build of openshift-install writes each poll to its log
+                events.say(level, text)
 
         def show(cluster: dict[str, Any], new: list[dict[str, Any]]) -> None:
             record(cluster, new)

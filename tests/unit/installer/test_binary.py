@@ -199,8 +199,8 @@ def test_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome, said = wait(program, tmp_path, lambda *_, **__: Outcome(0, console="https://console"), monkeypatch)
     assert outcome == Outcome(0, console="https://console")
     assert said == [("info", "Install complete!"), ("info", 'Login to the console with user: "kubeadmin"')]
-    *words, left = calls(program)[0]["words"]
-    assert words == ["agent", "wait-for", "install-complete", "--dir"]
+    *words, left, option, level = calls(program)[0]["words"]
+    assert words == ["agent", "wait-for", "install-complete", "--dir"] and (option, level) == ("--log-level", "debug")
     assert left != str(tmp_path) and not Path(left).exists()
 
 
