@@ -38,7 +38,7 @@ from .evidence import Facts
 from .host_logs import collect
 from .probe import consoles, refusal, rendezvous_ip, units
 from .secrets import of_run
-from .ssh import run, ssh
+from .ssh import LOGIN_SECONDS, run, ssh
 
 SSH_LIMIT = 240.0
 
@@ -293,7 +293,7 @@ class Gatherer:
         address = next(a["ip"] for nic in interfaces(node) for a in nic["addresses"])
         enter = ssh(self.run_dir, address)
         try:
-            run(*enter, "true", limit=30)
+            run(*enter, "true", limit=LOGIN_SECONDS)
         except (subprocess.SubprocessError, OSError):
             self.facts.reachable[node["name"]] = False
             raise

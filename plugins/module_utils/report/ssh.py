@@ -16,6 +16,8 @@ SSH = (
     "-o",
     "LogLevel=ERROR",
 )
+LOGIN_SECONDS = 120
+"""How long a login may take. A host without its network is refused within 10 s; three busy emulated ones took more than 60."""
 
 
 def run(*command: str, limit: float = 30) -> str:
@@ -45,10 +47,10 @@ def ssh(run_dir: Path, address: str, *, batch: bool = True, key: Path | None = N
 def on_node(run_dir: Path, address: str, command: str) -> str:
     """Return the output of a command on a node; raises OSError with the reason.
 
-    command: for the node's shell, as user core. The limit is 60 seconds.
+    command: for the node's shell, as user core. The limit is LOGIN_SECONDS and 60 for the command itself.
     """
     try:
-        return run(*ssh(run_dir, address), command, limit=60)
+        return run(*ssh(run_dir, address), command, limit=LOGIN_SECONDS + 60)
     except subprocess.CalledProcessError as error:
         raise OSError(f"ssh to {address}: {error.stderr.strip() or f'exit status {error.returncode}'}") from error
     except subprocess.TimeoutExpired as error:
