@@ -14,7 +14,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import engine, handlers, state
-from ansible_collections.agentlab.ocp.payload.api_server.config import DEFAULT_REQUIREMENTS, Config, requirements_for, seconds
+from ansible_collections.agentlab.ocp.payload.api_server.config import (
+    DEFAULT_REQUIREMENTS,
+    Config,
+    requirements_for,
+    seconds,
+)
 from ansible_collections.agentlab.ocp.payload.api_server.store import Store
 from ansible_collections.agentlab.ocp.payload.api_server.tables import EVENTS, STAGES
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials
