@@ -321,15 +321,13 @@ class Builder:
                 stack.append(self._provision(more, parts))
                 added |= code.executables(components.Component(files=more.files))
             stack.append(parts.layer(added))
-        environment = {"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1"}
-        if source is not None:
-            environment |= components.ENVIRONMENT.get(name, {})
-        elif component is not None:
-            environment |= component.environment
+        more = (
+            components.ENVIRONMENT.get(name, {}) if source is not None else component.environment if component else {}
+        )
         return parts.layout.add_image(
             oci.Image(
                 stack,
-                environment=environment,
+                environment={"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1", **more},
                 command=component.command if component else (),
                 entrypoint=component.entrypoint if component else (),
                 labels={"name": f"agentlab/{name}", "io.openshift.release.operator": "false"},

@@ -25,7 +25,7 @@ from .vocabulary import Exit
 from .watch import Clock, Diagnose, Message, no_diagnosis
 
 LAG_SECONDS = 600
-"""How much longer than the own watchers a build of openshift-install may wait: it polls and settles by itself."""
+"""How much longer than the built-in watchers a build of openshift-install may wait: it polls and settles by itself."""
 EVENTS = ("bootstrap-complete", "install-complete")
 
 Say = Callable[[str, str], None]
@@ -170,7 +170,7 @@ class _Beside:
 def wait_for_by(binary: Path | None, collection: Path) -> Callable[..., Outcome]:
     """Return `wait_for`, or one that lets a build of openshift-install wait, with its messages and exit code.
 
-    collection: root of this collection, for the programs that it starts. The own watchers run in addition: they keep the
+    collection: root of this collection, for the programs that it starts. The built-in watchers run in addition: they keep the
     record, and end the wait for known causes and stalls.
     """
     return functools.partial(_wait_beside, binary, collection) if binary else wait_for

@@ -30,6 +30,7 @@ options:
       - V(cdrom) puts it into the domain's CD drive, without a BMC.
       - V(usb) does so as a USB stick.
       - V(pxe) publishes the boot artifacts next to the image; the machines fetch the iPXE script, kernel and root file system.
+      - V(iscsi) writes the image to the LUN that the machine boots from.
       - V(config-image) puts it into the domain's CD drive, and C(agentconfig.noarch.iso) next to it into another one.
       - V(interactive) is as V(redfish), with an image of hosts on whose screens the rendezvous host is chosen.
       - V(manual) publishes the image and boots nothing.

@@ -92,6 +92,12 @@ WORDS = (
     Word(r"(for want of|in vain|meant to have)\b", "a plain statement"),
     Word(r"needed (is|are)\b", "Requirements:"),
     Word(r"must be text\b", "must be a string"),
+    Word(r"refused (is|are) ", "Not supported:", r"\w+ (that|which|it) (is|are) refused (is|are) |(?<=[a-z,] )refused (is|are) "),
+    Word(r"(the|an) own\b", "the built-in, its own"),
+    Word(r"knows? no more\b", "has nothing else to compare"),
+    Word(r"can be it\b", "the thing by its name"),
+    Word(r"is one more of\b", "is an additional"),
+    Word(r"(took|takes?) [a-z `]{1,30} for done\b", "treats as successful"),
 )
 NAMES = re.compile(
     r"\b(Wishes|WISHES|wishes_of|insist|ailing|PATIENCE|TAKEN_ALONG|FORGOTTEN|_FORGOTTEN|Doors|Bodies|BY_PEOPLE|judge|Played|Talk|_tell\w*|_heard|_born|"

@@ -25,7 +25,7 @@ _PACKAGES = {"kubectl": "kubernetes-client", "oc": "openshift-clients"}
 def kubectl(argv: list[str]) -> int:
     """Exec kubectl in the cluster's network, with its kubeconfig.
 
-    argv: for kubectl, after an own leading `--cluster NAME`. Returns only when it cannot be executed: `Exit.FAILED` or
+    argv: for kubectl, after a leading `--cluster NAME` of this verb. Returns only when it cannot be executed: `Exit.FAILED` or
     `NOT_FOUND`, after a message.
     """
     return _client("kubectl", argv)
@@ -34,7 +34,7 @@ def kubectl(argv: list[str]) -> int:
 def oc(argv: list[str]) -> int:
     """Exec oc in the cluster's network, with its kubeconfig.
 
-    argv: for oc, after an own leading `--cluster NAME`. Returns only when it cannot be executed, as `kubectl`.
+    argv: for oc, after a leading `--cluster NAME` of this verb. Returns only when it cannot be executed, as `kubectl`.
     """
     return _client("oc", argv)
 

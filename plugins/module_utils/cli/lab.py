@@ -22,7 +22,7 @@ from ..errors import LabError
 from ..packages import PackageError, distribution, missing
 from ..plan import overrides
 from ..vocabulary import RUN_STAGES, Exit
-from . import day2, failure, follow, orphans, run_page
+from . import LAB, day2, failure, follow, orphans, run_page
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, add_override, program, run_dir
 from .scratch import scratch
 from .stages import add_stages, restore, tags, unfinished, until
@@ -56,8 +56,10 @@ class Inputs(NamedTuple):
 
 
 def _parser(verb: str) -> argparse.ArgumentParser:
+    name = verb.replace("_", "-")
+    text = LAB[name].help
     parser = argparse.ArgumentParser(
-        prog=f"agentlab {verb.replace('_', '-')}", description=f"Run playbooks/{verb}.yml."
+        prog=f"agentlab {name}", description=f"{text[0].upper()}{text[1:]}. Runs playbooks/{verb}.yml."
     )
     add_arguments(parser)
     parser.add_argument("--check", action="store_true", help="change nothing, only report what would change")

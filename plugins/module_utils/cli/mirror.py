@@ -80,9 +80,9 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path(OUTPUT), metavar="FILE",
-        help="where the mirrors are written; those that it has stay (default: %(default)s)",
+        help="where the mirrors are written; existing entries are kept (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--retries", type=int, default=mirror.ATTEMPTS - 1, help="of one image (default: %(default)s)")
+    parser.add_argument("--retries", type=int, default=mirror.ATTEMPTS - 1, help="retries per image (default: %(default)s)")
     parser.add_argument("--dry-run", action="store_true", help="print what would be copied, and copy nothing")
     add_cluster(parser)
     args = parser.parse_args(argv)

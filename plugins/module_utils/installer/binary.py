@@ -1,4 +1,4 @@
-"""A build of `openshift-install` that runs in place of the own installer: its environment, its files, its messages."""
+"""A build of `openshift-install` that runs in place of the built-in installer: its environment, its files, its messages."""
 
 from __future__ import annotations
 

@@ -140,11 +140,11 @@ class NodeBmcOptions(TypedDict, total=False):
     ca_file: File | None
     """File, on the host that boots it, with the authority of its certificate, in PEM."""
     quirks: list[Annotated[str, OneOf(QUIRKS)]]
-    """What it does other than Redfish has it; see bare-metal.md."""
+    """Known deviations from the Redfish specification; see bare-metal.md."""
 
 
 class NodeOptions(MachineOptions, total=False):
-    """What one node has other than its role."""
+    """Options of one node, in addition to those of its role."""
 
     uuid: Uuid
     """UUID of the machine. The default follows from cluster and node."""

@@ -277,7 +277,7 @@ class Bmc(_Bmc, total=False):
     ca_file: File | None
     """File with the authority of that certificate; null, or not given: those of the host that boots the machine."""
     quirks: list[Name] | None
-    """What it does other than Redfish has it; null, or not given: nothing."""
+    """Known deviations from the Redfish specification; null, or not given: nothing."""
 
 
 class Common(TypedDict):

@@ -1,4 +1,4 @@
-"""A build of openshift-install in place of the own installer. The program is a fake that writes the real one's files."""
+"""A build of openshift-install in place of the built-in installer. The program is a fake that writes the real one's files."""
 
 from __future__ import annotations
 
