@@ -321,13 +321,13 @@ class Builder:
                 stack.append(self._provision(more, parts))
                 added |= code.executables(components.Component(files=more.files))
             stack.append(parts.layer(added))
-        more = (
-            components.ENVIRONMENT.get(name, {}) if source is not None else component.environment if component else {}
-        )
+        own: Mapping[str, str] = component.environment if component else {}
+        if source is not None:
+            own = components.ENVIRONMENT.get(name, {})
         return parts.layout.add_image(
             oci.Image(
                 stack,
-                environment={"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1", **more},
+                environment={"PYTHONPATH": f"/{code.PREFIX}", "PYTHONUNBUFFERED": "1", **own},
                 command=component.command if component else (),
                 entrypoint=component.entrypoint if component else (),
                 labels={"name": f"agentlab/{name}", "io.openshift.release.operator": "false"},

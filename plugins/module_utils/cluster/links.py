@@ -10,6 +10,7 @@ from ..addresses import family
 from ..documents import load_json
 from ..plan.machines import Bond, Link, Node, address_of, home, in_network, interfaces
 from ..plan.model import Plan
+from ..plan.presets import MTU
 
 COMMAND = "ip -json -details link show; echo; ip -json -4 route show; echo; ip -json -6 route show"
 Ask = Callable[[str, str], str]
@@ -48,9 +49,11 @@ class Finding(NamedTuple):
 
 
 def asked(plan: Plan) -> bool:
-    """Return whether the plan has more than an address in each network: then the nodes are asked."""
+    """Return whether the plan has more than an address in each network, and Ethernet's MTU: then the nodes are asked."""
     return any(node.get("links") for node in plan["nodes"]) or any(
-        network.get("routes") or network["purpose"] == "segment" for network in plan["networks"]
+        network.get("routes") or network["purpose"] == "segment" or network["mtu"] != MTU
+        for network in plan["networks"]
+        if network["purpose"] != "outside"
     )
 
 
@@ -88,7 +91,12 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
     for network in plan["networks"]:
         if network["name"] not in own:
             continue
-        interface = names[in_network(node, network["name"])["name"]]
+        planned = in_network(node, network["name"])
+        interface = names[planned["name"]]
+        # The MTU of a bond or a VLAN is in its own finding.
+        if planned["name"] in macs and network["mtu"] != MTU:
+            mtu = seen.links.get(interface, {}).get("mtu", "unknown")
+            yield Finding(planned["name"], f"MTU {network['mtu']}", f"MTU {mtu}")
         for route in network.get("routes") or []:
             routes = [one for one in seen.routes if _same(one.get("dst"), route["destination"])]
             yield Finding(

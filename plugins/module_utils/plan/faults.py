@@ -203,7 +203,7 @@ KINDS: dict[str, Kind] = {
     ),
     "wrong_root_device": Kind(
         "the root device hints of the node match none of its disks",
-        "validation no-disk-matches-hints",
+        "No disk of the host matches the root device hints",
         ("node",),
         ("node",),
         in_plan=True,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .machines import Address, Link, Network, Nic
 from .options import Profile
-from .presets import FAMILIES
+from .presets import FAMILIES, MTU
 
 _MAIN_TABLE = 254
 # The switch sends LACPDUs at the fast rate, too, so that a port which lost its partner is noticed within 3 s.
@@ -23,8 +24,9 @@ def network_config(
     """Return the nmstate of a node, which gets its addresses by `dhcp` or has static ones; None where NetworkManager's default, DHCP on each NIC, is right.
 
     That is not with static addresses, bonds, VLANs and routes; nor with DHCPv6, where the identifier must be that of the
-    reservation.
+    reservation. networks: those of the node, each with its MTU in bytes.
     """
+    mtus = {network["name"]: network["mtu"] for network in networks if not (dhcp and _leased_mtu(network))}
     routes = [
         _route(route["destination"], route["next_hop"], interface["name"])
         for network in networks
@@ -34,7 +36,7 @@ def network_config(
     if dhcp and "ipv6" not in FAMILIES[profile["stack"]] and not links and not routes:
         return None
     interfaces = [
-        *(_interface(nic) | _ip(nic["addresses"], dhcp) for nic in nics),
+        *(_interface(nic, mtus) | _ip(nic["addresses"], dhcp) for nic in nics),
         *(_link(link) | _ip(link["addresses"], dhcp) for link in links),
     ]
     if dhcp:
@@ -70,9 +72,18 @@ def _route(destination: str, next_hop: str, interface: str) -> dict[str, Any]:
     }
 
 
-def _interface(nic: Nic) -> dict[str, Any]:
+def _interface(nic: Nic, mtus: Mapping[str, int]) -> dict[str, Any]:
+    """Return the nmstate of a NIC. mtus: network -> MTU in bytes that no lease has."""
     interface = {"name": nic["name"], "type": "ethernet", "state": "up", "mac-address": nic["mac"]}
-    return {**interface, **({"mtu": nic["mtu"]} if nic.get("mtu") else {})}
+    mtu = mtus.get(nic["network"], MTU)
+    # The MTU of a NIC at the switch is that of all that it carries.
+    given = nic.get("mtu") or (mtu if mtu != MTU else None)
+    return {**interface, **({"mtu": given} if given else {})}
+
+
+def _leased_mtu(network: Network) -> bool:
+    """Return whether a lease has the network's MTU: DHCPv6 has no such option, and router advertisements cannot raise a NIC's."""
+    return any(subnet["family"] == "ipv4" for subnet in network["subnets"])
 
 
 def _link(link: Link) -> dict[str, Any]:

@@ -20,6 +20,9 @@ FAMILIES: dict[str, tuple[Family, ...]] = {
     "v6v4": ("ipv6", "ipv4"),
 }
 
+MTU = 1500
+"""MTU of Ethernet in bytes: that of a NIC that nothing has set."""
+
 DEFAULTS: dict[str, Any] = {
     "flow": "agent",
     "topology": "sno",
@@ -49,7 +52,7 @@ DEFAULTS: dict[str, Any] = {
     "hypervisors": [],
     "network": {
         "bridge": None,
-        "mtu": 1500,
+        "mtu": MTU,
         "nat": None,
         "connection": None,
         "ipv4": "192.168.111.0/24",

@@ -17,7 +17,7 @@ from .machine_options import Bus
 from .machines import Dhcp, DnsHost, Network, Node, Reservation, Subnet, Wildcard
 from .model import Plan
 from .options import ServicesOptions
-from .presets import DEFAULTS
+from .presets import DEFAULTS, MTU
 from .problems import Finding, Problem, ProfileError
 from .stored import part
 
@@ -224,7 +224,7 @@ def _network(given: ShortNetwork, cluster: str) -> Network:
         "bridge": given.get("bridge", given["name"]),
         "bridge_mac": names.bridge_mac(cluster, given["name"]),
         "purpose": "machine",
-        "mtu": given.get("mtu", 1500),
+        "mtu": given.get("mtu", MTU),
         "nat": given.get("nat", True),
         "domain": given.get("domain", f"{cluster}.test"),
         "subnets": [_subnet(entry) for entry in given["subnets"]],

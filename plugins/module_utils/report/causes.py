@@ -36,8 +36,11 @@ CONSOLE_ENDS = (
     (re.compile(r"(?:You are in|Entering) emergency mode.*", re.IGNORECASE), "the machine is in emergency mode"),
     (re.compile(r"initrd: .*(?=\s+initrd: a shell follows)"), "the machine could not find or start its system"),
 )
+_REFUSED = "the host configuration could not be applied"
 CONSOLE_REMARKS = (
-    (re.compile(r"Installation cannot proceed.*"), "the host configuration could not be applied"),
+    # The lab's words and upstream's, of the rendezvous host's client: no validation is about hints.
+    (re.compile(r"\S+: (?:No disk of the host matches the root|Failed to update .*not-found-by-hints).*"), _REFUSED),
+    (re.compile(r"Installation cannot proceed.*"), _REFUSED),
     (
         re.compile(r".*(?:release image|release-image).*(?:failed|cannot|unable).*", re.IGNORECASE),
         "the release image can't be pulled",

@@ -1,8 +1,8 @@
-"""Plays a machine at the switch of a sandbox, in which it runs: `python3 switch_partner.py`; prints what it found as JSON.
+"""Plays two machines at the switch of a sandbox, in which it runs: `python3 switch_partner.py`; prints what it found as JSON.
 
-The lab's taps are opened as QEMU opens them, and their frames are relayed to taps of a second switch, which has the machine's side
-of the bonds: LACP on bond0, a static link aggregation on bond1. Its network `guest` is a namespace of its own, so that TCP really
-passes both switches.
+The lab's taps are opened as QEMU opens them, and their frames are relayed to taps of a second switch, which has the machines' side
+of the bonds: LACP on bond0 of both, and on the first a static link aggregation on bond1 and active-backup on bond2. The networks of
+the machines, `guest` and `second`, are namespaces of their own, so that TCP really passes both switches.
 """
 
 from __future__ import annotations
@@ -20,6 +20,16 @@ import time
 
 TUNSETIFF, TAP = 0x400454CA, 0x1002  # IFF_TAP | IFF_NO_PI
 MEGABYTES = 8
+# The lab's tap -> the machine's; eth5 and eth6 are bond2.
+TAPS = {f"n0-eth{number}": f"g{number}" for number in range(7)} | {f"n1-eth{number}": f"h{number}" for number in (0, 1)}
+# Port of the second switch, namespace of the machine, its address, and the lab's.
+WAYS = (
+    ("p100", "guest", "192.168.111.20/24", "192.168.111.1"),
+    ("p0", "guest", "192.168.221.20/24", "192.168.221.1"),
+    ("p300", "guest", "192.168.222.20/24", "192.168.222.1"),
+    ("p5", "guest", "192.168.223.20/24", "192.168.223.1"),
+    ("q100", "second", "192.168.111.21/24", "192.168.111.1"),
+)
 
 
 def run(*command: str) -> str:
@@ -45,20 +55,40 @@ def relay(pairs: list[tuple[int, int]]) -> None:
                 continue  # no frame any more, or the other end is down
 
 
-def connected(port: str, address: str, number: int) -> None:
-    """Connect an internal port of the second switch to a namespace, over a bridge as the lab's networks do."""
+def bond(name: str) -> str:
+    """Describe a bond of either switch."""
+    return run("ovs-appctl", "-t", "/run/openvswitch/vswitchd.ctl", "bond/show", name)
+
+
+def until(name: str, text: str) -> str:
+    """Wait until the description of a bond has a text; return `ok`, or the description without it after 20 s."""
+    end = time.monotonic() + 20
+    while text not in (found := bond(name)):
+        if time.monotonic() > end:
+            return found
+        time.sleep(0.2)
+    return "ok"
+
+
+def active() -> str:
+    """Return the active member of the machine's bond2."""
+    return bond("gback").partition("active member mac: ")[2].partition("(")[2].partition(")")[0]
+
+
+def connected(port: str, guest: str, address: str, number: int) -> None:
+    """Connect an internal port of the second switch to the namespace `guest`, over a bridge as the lab's networks do."""
     bridge, near, far = f"gb{number}", f"gn{number}", f"gf{number}"
     run("ip", "link", "add", bridge, "type", "bridge")
-    run("ip", "link", "add", near, "mtu", "9000", "type", "veth", "peer", "name", far, "mtu", "9000", "netns", "guest")
+    run("ip", "link", "add", near, "mtu", "9000", "type", "veth", "peer", "name", far, "mtu", "9000", "netns", guest)
     for link in (port, near):
         run("ip", "link", "set", link, "master", bridge, "up")
     run("ip", "link", "set", bridge, "up")
-    run("ip", "-n", "guest", "address", "add", address, "dev", far)
-    run("ip", "-n", "guest", "link", "set", far, "up")
+    run("ip", "-n", guest, "address", "add", address, "dev", far)
+    run("ip", "-n", guest, "link", "set", far, "up")
 
 
-def tcp(server: str, from_guest: bool) -> str:
-    """Send some megabytes; return `ok`, or what went wrong."""
+def tcp(server: str, guest: str, from_guest: bool) -> str:
+    """Send some megabytes from or to the namespace `guest`; return `ok`, or what went wrong."""
     client = (
         "import socket, sys\n"
         f"with socket.create_connection(({server!r}, 5555), 20) as c:\n"
@@ -87,18 +117,22 @@ def tcp(server: str, from_guest: bool) -> str:
         thread = threading.Thread(target=serve)
         thread.start()
         done = subprocess.run(
-            ["ip", "netns", "exec", "guest", sys.executable, "-c", client],
+            ["ip", "netns", "exec", guest, sys.executable, "-c", client],
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         thread.join()
     return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
 
+def both(server: str, guest: str, what: str) -> dict[str, str]:
+    return {f"{what} {'from' if way else 'to'} the machine": tcp(server, guest, way) for way in (True, False)}
+
+
 def main() -> None:
     pairs = []
-    for number in range(5):
-        pairs.append((tap(f"n0-eth{number}"), tap(f"g{number}")))
-        run("ip", "link", "set", f"g{number}", "mtu", "9000", "arp", "off", "up")
+    for lab, machine in TAPS.items():
+        pairs.append((tap(lab), tap(machine)))
+        run("ip", "link", "set", machine, "mtu", "9000", "arp", "off", "up")
     threading.Thread(target=relay, args=(pairs,), daemon=True).start()
     lacp = "lacp=active bond_mode=balance-tcp other_config:lacp-time=fast trunks=100"
     words = (
@@ -108,29 +142,32 @@ def main() -> None:
         "-- add-port static g2 -- set Interface g2 ofport_request=2 -- add-port static g3 -- set Interface g3 ofport_request=3 "
         "-- add-port static p0 -- set Interface p0 type=internal mtu_request=9000 ofport_request=1 "
         "-- add-br single -- set Bridge single datapath_type=netdev -- add-port single g4 trunks=300 "
-        "-- add-port single p300 tag=300 -- set Interface p300 type=internal mtu_request=9000"
+        "-- add-port single p300 tag=300 -- set Interface p300 type=internal mtu_request=9000 "
+        "-- add-br backup -- set Bridge backup datapath_type=netdev -- add-bond backup gback g5 g6 bond_mode=active-backup "
+        "-- add-port backup p5 -- set Interface p5 type=internal mtu_request=9000 "
+        f"-- add-br second -- set Bridge second datapath_type=netdev -- add-bond second hlag h0 h1 {lacp} "
+        "-- add-port second q100 tag=100 -- set Interface q100 type=internal mtu_request=9000"
     )
     run("ovs-vsctl", "--timeout=20", *words.split())
     for flow in ("in_port=2,actions=output:1", "in_port=3,actions=output:1", "in_port=1,actions=output:2"):
         run("ovs-ofctl", "add-flow", "static", flow)
     os.makedirs("/run/netns", exist_ok=True)
-    run("ip", "netns", "add", "guest")
-    for number, (port, address) in enumerate(
-        (("p100", "192.168.111.20/24"), ("p0", "192.168.221.20/24"), ("p300", "192.168.222.20/24"))
-    ):
-        connected(port, address, number)
-    end = time.monotonic() + 20
-    bond = ""
-    while "lacp_status: negotiated" not in bond and time.monotonic() < end:
-        time.sleep(0.2)
-        bond = run("ovs-appctl", "-t", "/run/openvswitch/vswitchd.ctl", "bond/show", "n0-bond0")
-    print(json.dumps({
-        "lacp": "negotiated" if "lacp_status: negotiated" in bond else bond,
-        "enabled": bond.count(": enabled"),
-        **{f"{server} {way}": tcp(server, way == "from the machine")
-           for server in ("192.168.111.1", "192.168.221.1", "192.168.222.1")
-           for way in ("from the machine", "to the machine")},
-    }))  # fmt: skip
+    for guest in ("guest", "second"):
+        run("ip", "netns", "add", guest)
+    for number, (port, guest, address, __) in enumerate(WAYS):
+        connected(port, guest, address, number)
+    found = {f"LACP of {name}": until(name, "lacp_status: negotiated") for name in ("n0-bond0", "n1-bond0")}
+    enabled = [bond(name).count(": enabled") for name in ("n0-bond0", "n1-bond0")]
+    found["enabled"] = "ok" if enabled == [2, 2] else f"{enabled}"
+    for port, guest, __, server in WAYS:
+        found |= both(server, guest, port)
+    # The cable of the active NIC is unplugged; the switch finds the machine at the port of the other.
+    lost = active()
+    run("ip", "link", "set", lost, "down")
+    other = "g6" if lost == "g5" else "g5"
+    found["failover"] = until("gback", f"({other})")
+    found |= both("192.168.223.1", "guest", "p5 by the other NIC")
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from ansible_collections.agentlab.ocp.payload.images import code
 from ansible_collections.agentlab.ocp.payload.images.release import HARDWARE
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.faults import EXTRA
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.faults import EXTRA, KINDS
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.redact import redact
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import causes
@@ -172,6 +172,18 @@ def test_a_job_shows_each_class() -> None:
 
 def test_every_job_that_expects_a_cause_is_here() -> None:
     assert sorted(FACTS) == EXPECTING
+
+
+def test_kinds_of_faults_without_a_job_are_documented() -> None:
+    profiles = (jobs.load(name, TABLE)["profile"] for name in jobs.names(TABLE))
+    run = {fault["kind"] for one in profiles if isinstance(one, dict) for fault in one.get("faults", [])}
+    text = (
+        (TABLE.parents[1] / "docs/faults.md")
+        .read_text()
+        .partition("These kinds have no\njob:")[2]
+        .partition("\n\n##")[0]
+    )
+    assert re.findall(r"`(\w+)`", text) == sorted(set(KINDS) - run)
 
 
 @pytest.mark.parametrize("name", EXPECTING)

@@ -111,3 +111,31 @@ def test_a_node_that_does_not_answer() -> None:
 def test_plans_without_links_and_routes_ask_no_node() -> None:
     assert links.asked(PLAN)
     assert not links.asked(build.build(profile.load("ha_dualstack", PROFILES), "one"))
+    outside = {"name": "out0", "ipv4": "192.168.230.0/24", "mtu": 9000}
+    assert not links.asked(build.build(profile.complete({"outside_networks": [outside]}), "one"))
+
+
+@pytest.mark.parametrize(
+    ("mtus", "failed"),
+    [
+        ((9000, 1400, 1500), {}),
+        ((1500, 1400, 1500), {"eth0": "MTU 1500"}),
+        ((9000, 9000, 1500), {"eth1": "MTU 9000"}),
+        ((9000, None, 1500), {"eth1": "MTU unknown"}),
+    ],
+)
+def test_mtus_of_nics_that_are_not_the_default(mtus: tuple[int | None, ...], failed: dict[str, str]) -> None:
+    """Of NICs that carry a network themselves; None: the node has no such NIC."""
+    extra = [{"name": "a", "ipv4": "10.9.0.0/24", "mtu": 1400}, {"name": "b", "ipv4": "10.9.1.0/24", "mtu": 1500}]
+    plan = build.build(profile.complete({"network": {"mtu": 9000}, "extra_networks": extra}), "one")
+    assert links.asked(plan)
+    node = plan["nodes"][0]
+    cards = {
+        f"enp{number}s0": {"ifname": f"enp{number}s0", "address": nic["mac"], "mtu": mtu}
+        for number, (nic, mtu) in enumerate(zip(node["nics"], mtus, strict=True), 1)
+        if mtu
+    }
+    seen = links.Seen(cards, [{"dst": "default", "gateway": "192.168.111.1", "dev": "enp1s0"}])
+    found = list(links.findings(plan, node, seen))
+    assert [(one.subject, one.expected) for one in found[:-1]] == [("eth0", "MTU 9000"), ("eth1", "MTU 1400")]
+    assert {one.subject: one.found for one in found if not one.ok} == failed

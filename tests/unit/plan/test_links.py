@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.nmstate import generate
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, stored
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, profile, stored
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import in_network
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import switch
 
@@ -80,6 +80,31 @@ def test_other_networks_take_the_next_nics(tmp_path: Path) -> None:
     assert [in_network(node, name)["name"] for name in ("ostestbm", "a", "b")] == ["bond0.7", "eth2", "bond0"]
     assert [nic["name"] for nic in node["nics"]] == ["eth0", "eth1", "eth2"]
     assert "port" not in node["nics"][2]
+
+
+MTUS = "network: {mtu: 9000}\nextra_networks: [{name: a, ipv4: 10.9.0.0/24, mtu: 1500}, {name: b, ipv4: 10.9.1.0/24}]\n"
+
+
+def test_a_static_nic_has_the_mtu_of_its_network(tmp_path: Path) -> None:
+    """Nothing else sets it: no lease has it."""
+    plan = planned(tmp_path, "addressing: static\n" + MTUS)
+    assert [one.get("mtu") for one in interfaces(plan).values()] == [9000, None, 9000]
+    host = configs.agent_config(plan)["hosts"][0]
+    files = dict(generate(host["networkConfig"]))
+    assert ["mtu=9000\n" in files[f"eth{number}.nmconnection"] for number in range(3)] == [True, False, True]
+
+
+def test_a_machine_outside_of_the_cluster_has_the_mtu_of_its_network(tmp_path: Path) -> None:
+    plan = planned(tmp_path, MTUS + "machines: [{name: m, networks: [{name: a}, {name: b}]}]\n")
+    found = plan["machines"][0]["network_config"]["interfaces"]
+    assert [one.get("mtu") for one in found] == [None, 9000]
+
+
+@pytest.mark.parametrize(("stack", "found"), [("dualstack", {None}), ("ipv6", {9000})])
+def test_an_ipv4_lease_has_the_mtu(stack: str, found: set[int | None], tmp_path: Path) -> None:
+    """DHCPv6 has no such option, and a router advertisement cannot raise the MTU of a NIC."""
+    plan = planned(tmp_path, f"stack: {stack}\nnetwork: {{mtu: 9000}}\n")
+    assert {one.get("mtu") for one in interfaces(plan).values()} == found
 
 
 def test_a_route_has_the_gateway_or_a_next_hop(tmp_path: Path) -> None:

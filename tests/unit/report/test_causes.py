@@ -5,9 +5,10 @@ import shlex
 from pathlib import Path
 
 import pytest
+from ansible_collections.agentlab.ocp.payload.api_server.client.hosts import NO_DISK
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import VERBS, lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access, closing
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import LIKELY, SURE, causes
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import LIKELY, SURE, causes, signs
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.evidence import Facts, Unit
 
 
@@ -339,6 +340,26 @@ def test_what_a_console_remarks_comes_after_what_explains_it():
     assert found[1].text.endswith(
         "could not be applied: Installation cannot proceed, these hosts do not match their configuration:"
     )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        NO_DISK,
+        "Failed to update host installation disk to /dev/not-found-by-hints (from /dev/disk/by-id/wwn-0x5): "
+        "Requested installation disk is not part of the host's valid disks",
+    ],
+)
+def test_root_device_hints_that_match_no_disk(said):
+    """The service has no validation of them: the cluster stays ready. The client's texts, of the lab and of upstream."""
+    title = "\x1b[91mInstallation cannot proceed, these hosts do not match their configuration:\x1b[0m\r\n"
+    text = f"{title}  master-1: Host has not registered yet\r\n\r\nlogin: {title}  master-1: {said}\r\n\r\nlogin: "
+    cluster = {"status": "ready", "hosts": [host(0, "known"), host(1, "known")]}
+    for shown in (text, signs(text)):
+        facts = Facts(plan=PLAN, domains=RUNNING, cluster=cluster, consoles={"ostest_master_0": shown})
+        assert [cause.text for cause in causes(facts)] == [
+            f"ostest_master_0: the host configuration could not be applied: master-1: {said}"
+        ]
 
 
 def test_a_machine_that_hangs():
