@@ -69,8 +69,17 @@ class Import(NamedTuple):
 
 
 def statements(text: str) -> list[ast.Import | ast.ImportFrom]:
-    """Every import, also those in functions and for the type checker alone."""
-    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    """Every import, also those in functions and for the type checker alone; expressions, which have none, are left out."""
+    found: list[ast.Import | ast.ImportFrom] = []
+    left: list[ast.AST] = [ast.parse(text)]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(node)
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, name, None)
+            left += inner if isinstance(inner, list) else []
+    return found
 
 
 @cache

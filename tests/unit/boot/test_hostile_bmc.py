@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import http.server
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -97,8 +98,15 @@ def connect(server: Bmc, path: str = SYSTEM) -> redfish.Bmc:
     return redfish.Bmc("master-0", f"redfish+http://127.0.0.1:{server.server_port}{path}", "admin", "secret")
 
 
-def operations(server: Bmc) -> list[str]:
-    """What each operation ends with."""
+OPERATIONS: dict[str, Callable[[redfish.Bmc], object]] = {
+    "power": redfish.Bmc.power, "power_off": redfish.Bmc.power_off, "power_on": redfish.Bmc.power_on, "medium": redfish.Bmc.medium,
+    "insert": lambda bmc: bmc.insert("http://a/y.iso"), "eject": redfish.Bmc.eject, "boot_from_cd": redfish.Bmc.boot_from_cd,
+}  # fmt: skip
+OF_MEDIA = ("medium", "insert", "eject")
+
+
+def operations(server: Bmc, names: Iterable[str] = OPERATIONS) -> list[str]:
+    """What connecting and each operation end with."""
     found: list[str] = []
 
     def attempt(function: Callable[[], object]) -> object:
@@ -112,10 +120,8 @@ def operations(server: Bmc) -> list[str]:
 
     bmc = attempt(lambda: connect(server))
     if isinstance(bmc, redfish.Bmc):
-        for operation in (
-            bmc.power, bmc.power_off, bmc.power_on, bmc.medium, lambda: bmc.insert("http://a/y.iso"), bmc.eject, bmc.boot_from_cd,
-        ):  # fmt: skip
-            attempt(operation)
+        for name in names:
+            attempt(functools.partial(OPERATIONS[name], bmc))
     return found
 
 
@@ -133,11 +139,17 @@ def replaced(value: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("path", ANSWERS)
 def test_any_answer_is_taken_or_named(path: str, server: Bmc) -> None:
+    names = OF_MEDIA if path.startswith(MEDIA) else OPERATIONS
     for odd in replaced(ANSWERS[path]):
         server.answers[path] = odd
-        for said in operations(server):
+        for said in operations(server, names):
             assert said == "ok" or (said.startswith("BMC of master-0 (redfish+http://") and "\n" not in said), said
             assert said.isprintable()
+
+
+def test_other_operations_read_no_media(server: Bmc) -> None:
+    operations(server, OPERATIONS.keys() - OF_MEDIA)
+    assert not [path for path, __ in server.asked if path.startswith(MEDIA)]
 
 
 @pytest.mark.parametrize("raw", [b"", b"[" * 100_000, b"\xff\xfe", b'{"a": NaN}', b"<html>"])
