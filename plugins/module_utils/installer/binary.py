@@ -174,6 +174,8 @@ def create(given: Given, targets: Iterable[str], say: Say, *, check: bool = Fals
         if FILENAME not in changed:
             raise InstallerError(f"{given.program} wrote no {FILENAME}: it is not an openshift-install")
         (given.directory / RECORD).unlink(missing_ok=True)
+        for name in set(_outputs(given.directory)) - set(changed):
+            (given.directory / name).unlink()
         for name in changed:
             target_path = given.directory / name
             target_path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
@@ -181,6 +183,17 @@ def create(given: Given, targets: Iterable[str], say: Say, *, check: bool = Fals
             os.replace(out / name, target_path)
     write_atomic(given.directory / RECORD, json.dumps([digest, _hash(given.directory / FILENAME)]), 0o600)
     return changed
+
+
+def discard(directory: Path) -> None:
+    """Delete manifests and state that a build made last, so that the built-in installer does not take them for its input.
+
+    directory: the assets. What another program has replaced since then stays.
+    """
+    made = _made(directory)
+    if isinstance(made, list) and made[1:] == [_hash(directory / FILENAME)]:
+        for name in (*_outputs(directory), FILENAME, RECORD):  # the record last: until then this can be repeated
+            (directory / name).unlink(missing_ok=True)
 
 
 def prepare(given: Given, work: Path, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
@@ -273,6 +286,13 @@ def inputs_of(directory: Path) -> Iterator[str]:
     yield from configs
     for folder in (_EXTRA, *(() if _CONFIGS[0] in configs else _MANIFESTS)):
         yield from (f"{folder}/{name}" for name in _files(directory / folder))
+
+
+def _outputs(directory: Path) -> list[str]:
+    """Return the manifests of a directory that are the output of an installer: all, if there is an install-config.yaml."""
+    if not (directory / _CONFIGS[0]).is_file():
+        return []
+    return [f"{folder}/{name}" for folder in _MANIFESTS for name in _files(directory / folder)]
 
 
 def _files(directory: Path) -> list[str]:

@@ -27,6 +27,8 @@ def create(given: Mapping[str, Any], targets: list[str], *, check: bool, **more:
     options = run.Options.from_environment(dict(os.environ), directory, more.pop("assets"), dry=check)
     log = Log(None if check else directory, emit=lambda _line: None)
     with signals.raised():
+        if not check:
+            binary.discard(directory)
         result = run.create(targets, dataclasses.replace(options, **more), log, consume=given["consume"])
     return {
         "changed": bool(result.changed),

@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import waitfor
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab as cli
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer import binary
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import binary, task
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.task import create_by_binary
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import openshift_install, profile
@@ -115,6 +116,41 @@ def test_create(tmp_path: Path, run_dir: Path) -> None:
     assert created(program, run_dir)["changed"], "what another installer wrote is replaced"
     (run_dir / "agent-config.yaml").write_text("{a: b}")
     assert created(program, run_dir)["changed"]
+
+
+def test_manifests_of_another_run_do_not_stay(tmp_path: Path, run_dir: Path) -> None:
+    (run_dir / "cluster-manifests").mkdir()
+    (run_dir / "cluster-manifests/nmstateconfig.yaml").write_text("kind: NMStateConfig")
+    created(fake(tmp_path / "src/openshift-install", CREATE), run_dir)
+    assert [path.name for path in (run_dir / "cluster-manifests").iterdir()] == ["infraenv.yaml"]
+
+
+def test_the_built_in_installer_takes_nothing_of_a_build(
+    tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its manifests would count as input, and name the release of that run."""
+    found: list[str] = []
+
+    def create(*__: object, **___: object) -> SimpleNamespace:
+        found.extend(str(path.relative_to(run_dir)) for path in run_dir.rglob("*") if path.is_file())
+        return SimpleNamespace(changed=[], rendezvous_ip="", release_image="", version="", diffs=[])
+
+    monkeypatch.setattr(task.run, "create", create)
+    given = dict.fromkeys(("release_image", "release_version", "release_profile", "cache", "consume"))
+    created(fake(tmp_path / "src/openshift-install", CREATE), run_dir)
+    task.create({**given, "directory": str(run_dir)}, ["image"], check=True)
+    assert "cluster-manifests/infraenv.yaml" in found and ".openshift_install_state.json" in found
+    found.clear()
+    task.create({**given, "directory": str(run_dir)}, ["image"], check=False)
+    assert not [name for name in found if name.startswith(("cluster-manifests/", ".openshift_install_"))]
+    assert {"install-config.yaml", "agent-config.yaml", "openshift/extra.yaml"} <= set(found)
+
+
+def test_what_replaced_a_build_is_kept(run_dir: Path) -> None:
+    (run_dir / binary.RECORD).write_text('["x", "y"]')
+    (run_dir / ".openshift_install_state.json").write_text("{}")
+    binary.discard(run_dir)
+    assert (run_dir / ".openshift_install_state.json").exists()
 
 
 def test_environment(tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
