@@ -30,6 +30,8 @@ CHROOTED = (
 )
 # Programs that find the root file system, with their libraries.
 PROGRAMS = ("iscsistart", "dmsetup", "kpartx")
+# The DHCPv6 client, of the unpacked packages. It needs no library that those programs do not.
+CLIENT = "sbin/dhclient"
 NO_OP = ("setfiles", "restorecon")
 FILES = Path(__file__).parent / "files/initrd"
 
@@ -58,9 +60,7 @@ def build(distro: Distro, parts: Path, root: Path, release: str, work: Path, out
     ):
         (work / name).mkdir(parents=True)
     (work / "sbin").symlink_to("bin")
-    shutil.copy2(
-        parts / "bin/busybox" if (parts / "bin/busybox").exists() else parts / "usr/bin/busybox", work / "bin/busybox"
-    )
+    shutil.copy2(_unpacked(parts, "bin/busybox"), work / "bin/busybox")
     for applet in run(work / "bin/busybox", "--list").split():
         if applet != "busybox":
             (work / "bin" / applet).symlink_to("busybox")
@@ -88,6 +88,8 @@ def build(distro: Distro, parts: Path, root: Path, release: str, work: Path, out
         _script(name, work / "usr/libexec" / name, values)
     for name in PROGRAMS:
         _program(distro, root, f"usr/sbin/{name}", work)
+    shutil.copy2(_unpacked(parts, CLIENT), work / "usr" / CLIENT)
+    run("chroot", work, f"/lib64/{distro.loader}", "--list", f"/usr/{CLIENT}")  # fails if a library is missing
     for names, script in ((CHROOTED, "chrooted"), (NO_OP, "no-op")):
         for name in names:
             (work / "bin" / name).unlink(missing_ok=True)
@@ -102,6 +104,11 @@ def build(distro: Distro, parts: Path, root: Path, release: str, work: Path, out
     with out.open("r+b") as stream:  # appended archives must start at a multiple of 4
         stream.seek(0, 2)
         stream.write(b"\0" * (-stream.tell() % 4))
+
+
+def _unpacked(parts: Path, name: str) -> Path:
+    """Return the file `name` of the unpacked packages, which a distribution has in / or in /usr."""
+    return parts / name if (parts / name).exists() else parts / "usr" / name
 
 
 def _program(distro: Distro, root: Path, name: str, work: Path) -> None:

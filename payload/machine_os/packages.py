@@ -75,6 +75,7 @@ ROOTFS: tuple[str, ...] = (
 PARTS: tuple[str, ...] = (
     "ignition",
     "busybox-static",
+    "isc-dhcp-client",  # DHCPv6 in the initrd: busybox has a client for DHCPv4 only
     "isolinux",
     "syslinux-common",
     "grub-common",

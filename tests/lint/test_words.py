@@ -92,7 +92,11 @@ WORDS = (
     Word(r"(for want of|in vain|meant to have)\b", "a plain statement"),
     Word(r"needed (is|are)\b", "Requirements:"),
     Word(r"must be text\b", "must be a string"),
-    Word(r"refused (is|are) ", "Not supported:", r"\w+ (that|which|it) (is|are) refused (is|are) |(?<=[a-z,] )refused (is|are) "),
+    Word(
+        r"refused (is|are) ",
+        "Not supported:",
+        r"\w+ (that|which|it) (is|are) refused (is|are) |(?<=[a-z,] )refused (is|are) ",
+    ),
     Word(r"(the|an) own\b", "the built-in, its own"),
     Word(r"knows? no more\b", "has nothing else to compare"),
     Word(r"can be it\b", "the thing by its name"),

@@ -296,13 +296,14 @@ def test_cdrom_boots_without_a_bmc(lab: Any, guests: None) -> None:
     assert one.play("boot")[0] == 0
 
 
-def test_network_boots_without_tftp(lab: Any, guests: None) -> None:
-    one = lab("agtest", {"topology": "sno", "stack": "ipv4", "boot": {"mode": "pxe"}})
+@pytest.mark.parametrize("stack", ["ipv4", "ipv6"])
+def test_network_boots_without_tftp(lab: Any, guests: None, stack: str) -> None:
+    one = lab("agtest", {"topology": "sno", "stack": stack, "boot": {"mode": "pxe"}})
     one.play("prepare")
     artifacts = one.run_dir / "boot-artifacts"
     artifacts.mkdir()
     (artifacts / "agent.x86_64-vmlinuz").write_bytes(guest.program("by network"))
-    script = "#!ipxe\nkernel http://192.168.111.1:8089/agent.x86_64-vmlinuz\nboot\n"
+    script = f"#!ipxe\nkernel {one.plan['services']['http']['url']}/agent.x86_64-vmlinuz\nboot\n"
     (artifacts / "agent.x86_64.ipxe").write_text(script)
     assert one.play("boot")[0] == 1
     wait_for(one.state_dir / "console" / "agtest_master_0.log", "by network")

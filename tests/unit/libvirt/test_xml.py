@@ -51,6 +51,21 @@ def test_nat_of_a_sandbox_asks_the_hosts_name_servers() -> None:
     assert "no-resolv" not in text(tree)
 
 
+@pytest.mark.parametrize(
+    ("stack", "option"),
+    [
+        ("ipv4", "dhcp-boot=http://192.168.111.1:8089/agent.x86_64.ipxe"),
+        ("ipv6", "dhcp-option=option6:bootfile-url,http://[fd2e:6f44:5dd8:c956::1]:8089/agent.x86_64.ipxe"),
+        ("dualstack", "dhcp-boot=http://192.168.111.1:8089/agent.x86_64.ipxe"),
+    ],
+)
+def test_url_of_the_script_is_an_option_of_dhcp(stack: str, option: str) -> None:
+    made = plan(f"compact_{stack}")
+    tree = network.render(made["networks"][0], OWNER, private=True, boot_file=made["boot"]["script_url"])
+    found = [entry.get("value") for entry in tree.iter(f"{network.DNSMASQ}option")]
+    assert [value for value in found if "boot" in value] == [option]
+
+
 def test_extra_network_offers_neither_names_nor_a_way_out() -> None:
     entry = plan("compact_ipv4", domain=None)["networks"][0]
     entry["dns"] = {"hosts": [], "wildcards": []}

@@ -6,9 +6,12 @@ import io
 import itertools
 import json
 import lzma
+import os
+import signal
 import struct
 import subprocess
 import types
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
@@ -166,6 +169,81 @@ def test_modules_are_unpacked(tmp_path: Path) -> None:
 )
 def test_initrd_scripts_parse(script: str) -> None:
     subprocess.run(["sh", "-n", FILES / "initrd" / script], check=True)
+
+
+# Programs of the initrd, by name, that record how they were called. A NIC has addresses that may be used after the second look.
+PROGRAMS = {
+    "udhcpc": '[ -e "$IPV4" ]',
+    "dhclient": 'echo 7 >"$TOP/run/dhclient.eth0.pid"; reason=BOUND6 interface=$LAST new_ip6_address=fd00::5 '
+    'new_dhcp6_name_servers="fd00::1 fd00::2" sh "$TOP/initrd-network.lease"',
+    "ip": """case $* in
+        *'addr show'*) echo "    inet6 fd00::5/128 scope global$([ -e "$TOP/looked" ] || echo ' tentative')"; touch "$TOP/looked" ;;
+        *route) echo 'default via fe80::1 dev eth0' ;;
+        esac""",
+    "usleep": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Callable[..., list[str]]:
+    """Return a function that runs `initrd-network` on a host with the NIC eth0, and returns the calls of the programs above."""
+    (tmp_path / "sys/class/net/eth0/device").mkdir(parents=True)
+    (tmp_path / "sys/class/net/lo").mkdir()
+    for name in ("bin", "run", "etc"):
+        (tmp_path / name).mkdir()
+    for name in ("initrd-network", "initrd-network.lease"):
+        text = (FILES / "initrd" / name).read_text()
+        for place in ("/sys/", "/run/", "/etc/"):
+            text = text.replace(place, f"{tmp_path}{place}")
+        (tmp_path / name).write_text(text)
+    for name, script in PROGRAMS.items():
+        call = f'echo "{name} $*" >>"$TOP/calls"; for LAST; do :; done\n{script}\n'
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{call}")
+        (tmp_path / "bin" / name).chmod(0o755)
+
+    def run(*arguments: str, ipv4: bool) -> list[str]:
+        (tmp_path / "calls").write_text("")
+        environment = {
+            "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
+            "TOP": str(tmp_path),
+            "IPV4": str(tmp_path if ipv4 else tmp_path / "none"),
+        }
+        subprocess.run(["sh", tmp_path / "initrd-network", *arguments], env=environment, check=True)
+        return (tmp_path / "calls").read_text().replace(f"{tmp_path}/", "/").splitlines()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("url", "ipv4", "clients"),
+    [
+        ("http://192.0.2.1:8089/rootfs.img", True, ["udhcpc"]),
+        ("http://[fd00::1]:8089/rootfs.img", True, ["dhclient"]),
+        ("http://host.test/rootfs.img", True, ["udhcpc"]),
+        ("http://host.test/rootfs.img", False, ["udhcpc", "dhclient"]),
+    ],
+)
+def test_dhcp_is_of_the_family_of_the_url(
+    network: Callable[..., list[str]], url: str, ipv4: bool, clients: list[str]
+) -> None:
+    calls = network("up", url, ipv4=ipv4)
+    assert [call.split()[0] for call in calls if call.split()[0] in ("udhcpc", "dhclient")] == clients
+
+
+def test_dhcpv6_lease_of_a_mac(network: Callable[..., list[str]], tmp_path: Path) -> None:
+    """The client starts when its link-local address may be used; the lease is applied, and the client ends with the network."""
+    calls = network("up", "http://[fd00::1]:8089/rootfs.img", ipv4=False)
+    asked = next(number for number, call in enumerate(calls) if call.startswith("dhclient"))
+    assert calls[asked].startswith("dhclient -6 -1 -q -D LL ") and calls[asked].endswith(" eth0")
+    assert calls[:asked].count("ip -6 addr show dev eth0 scope link") == 2
+    assert "ip -6 addr add fd00::5/128 dev eth0" in calls
+    assert (tmp_path / "etc/resolv.conf").read_text() == "nameserver fd00::1\nnameserver fd00::2\n"
+    with subprocess.Popen(["sleep", "60"]) as client:
+        (tmp_path / "run/dhclient.eth0.pid").write_text(str(client.pid))
+        assert network("down", ipv4=False) == ["ip addr flush dev eth0", "ip link set eth0 down"]
+    assert client.returncode == -signal.SIGTERM
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["dhclient.conf"]
+    assert not (tmp_path / "etc/resolv.conf").exists()
 
 
 def test_base_config_is_ignition() -> None:
