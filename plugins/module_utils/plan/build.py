@@ -50,6 +50,8 @@ from .presets import DAY2, FAMILIES, ROLES
 
 T = TypeVar("T")
 _IF_GIVEN = ("secure_boot", "screen", "screen_steps", "root_device_hints")
+# The root file system is fetched by firmware or initramfs, before a machine has its static addresses.
+_FETCHED = ("pxe", "minimal")
 PROXY_PORT = 3128
 """Of the proxy; squid's usual one."""
 
@@ -61,7 +63,7 @@ def build(profile: Profile, cluster: str) -> Plan:
     """
     domain = f"{cluster}.{profile['base_domain']}"
     dhcp = any(addressing_of(profile, name, role) == "dhcp" for name, role, __ in node_names(profile))
-    machine = machine_network(profile, cluster, domain, dhcp=dhcp)
+    machine = machine_network(profile, cluster, domain, dhcp=dhcp or boot_mode(profile) in _FETCHED)
     networks = [machine, *(extra_network(extra, profile, cluster, dhcp=dhcp) for extra in profile["extra_networks"])]
     segments = [segment(name, profile, cluster, machine) for name in profile["segments"]]
     tag(networks, profile)

@@ -303,7 +303,6 @@ _CHECKS = (
     machine_checks.check_firmware,
     machine_checks.check_screens,
     machine_checks.check_boot,
-    machine_checks.check_fetched,
     unconfigured.check,
     ipi_checks.check,
     iscsi_checks.check,

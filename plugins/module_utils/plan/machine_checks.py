@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import disks, screens
-from .build import addressing_of, machine, node_names
+from .build import machine, node_names
 from .faults import EXTRA, MEDIA
 from .fields import Role
 from .links import boot_mode, node_disks
 from .options import Profile
-from .presets import FAMILIES
 from .problems import Finding, Path
 
 _NO_MEDIUM = ("pxe", "iscsi", "manual")
@@ -108,33 +107,6 @@ def check_boot(profile: Profile, _cluster: str) -> Iterator[Finding]:
             yield ("faults", index, "kind"), fault["kind"], remedy
         if fault["kind"] == "eject" and mode == "usb":
             yield ("faults", index, "kind"), "eject", "requires a CD, which the boot mode usb has not"
-
-
-def check_fetched(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Refuse to boot over networks in which nothing gives machines their first address.
-
-    Firmware needs DHCP for the URL of its script (`pxe`), the initramfs of the lab payload for an address with which it
-    fetches the root file system (`minimal`). A lab has a DHCP server if a node gets its addresses so; existing machines
-    may have one of their own. Without one there are IPv6 router advertisements, which give addresses in a /64 only.
-    """
-    mode, families = boot_mode(profile), FAMILIES[profile["stack"]]
-    if mode != "pxe" and (mode != "minimal" or profile["release"]["payload"] != "lab"):
-        return
-    nodes = list(node_names(profile))
-    if any(
-        addressing_of(profile, name, role) == "dhcp" or machine(profile, name, role).get("bare_metal")
-        for name, role, _number in nodes
-    ):
-        return
-    if mode == "minimal" and families[0] == "ipv6" and str(profile["network"]["ipv6"]).endswith("/64"):
-        return
-    chosen = profile["boot"]["mode"] == mode
-    yield (
-        ("boot", "mode") if chosen else ("platform",),
-        mode if chosen else profile["platform"],
-        "requires a node with `addressing: dhcp`: machines fetch their root file system, and only then is there a DHCP "
-        "server that gives them an address to do that",
-    )
 
 
 def _machines(profile: Profile) -> Iterator[tuple[Path, str, Role]]:

@@ -97,11 +97,6 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
          "segments.ostestbm is 'ostestbm': is already used by network.bridge; each must be unique"),
         (NONE + EDGE + WORKER + "nodes: {worker-0: {nics: {eth0: {addresses: [192.168.111.90]}}}}\n",
          "nodes.worker-0.nics.eth0.addresses.0 is '192.168.111.90': is outside of its network, 192.168.112.0/24"),
-        # Boot
-        ("addressing: static\nboot: {mode: pxe}\n", "p.yml:2:8: boot.mode is 'pxe': requires a node with `addressing: dhcp`: machines fetch"),
-        ("addressing: static\nstack: ipv6\nboot: {mode: minimal}\n", "boot.mode is 'minimal': requires a node with `addressing: dhcp`"),
-        ("addressing: static\nplatform: external\n", "p.yml:2:1: platform is 'external': requires a node with `addressing: dhcp`"),
-        ("addressing: static\nstack: ipv6\nnetwork: {ipv6: 'fd00::/64'}\nboot: {mode: pxe}\n", "boot.mode is 'pxe': requires a node with"),
         # BMCs, proxies, nodes of day 2
         ("topology: tnf\nnodes: {master-1: {bmc: {address: 'redfish+https://192.0.2.7/redfish/v1/Systems/1', username: root}}}\n",
          "nodes.master-1.bmc.password: is missing: topology tnf fences nodes by their BMCs, and redfish+https://192.0.2.7"),

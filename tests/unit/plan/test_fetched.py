@@ -1,14 +1,13 @@
-"""Boot modes in which machines fetch their root file system: where they get an address for that."""
+"""Boot modes in which machines fetch their root file system: they get an address for that."""
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
-
-OCP = "release: {payload: ocp, version: 4.20.1}\ninstaller: {pull_secret_file: @/pull}\n"
 
 
 @pytest.mark.parametrize("mode", ["pxe", "minimal"])
@@ -20,22 +19,20 @@ def test_script_is_at_the_first_family(mode: str, firmware: str, tmp_path: Path)
     assert made["networks"][0]["subnets"][0]["dhcp"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "stack: v6v4\nboot: {mode: pxe}\n",
-        "stack: ipv6\nplatform: external\n",
-        # One node is enough for a DHCP server.
-        "topology: compact\naddressing: static\nnodes: {master-2: {addressing: dhcp}}\nboot: {mode: pxe}\n",
-        # The router advertises a prefix from which machines make addresses.
-        "stack: ipv6\naddressing: static\nnetwork: {ipv6: 'fd00::/64'}\nboot: {mode: minimal}\n",
-        # RHCOS has static addresses in its initramfs.
-        OCP + "addressing: static\nboot: {mode: minimal}\n",
-    ],
-)
-def test_accepted(text: str, tmp_path: Path) -> None:
-    (tmp_path / "pull").write_text('{"auths": {}}')
-    load(text.replace("@", str(tmp_path)), tmp_path)
+@pytest.mark.parametrize("stack", ["ipv4", "ipv6", "dualstack", "v6v4"])
+@pytest.mark.parametrize("fetched", ["boot: {mode: pxe}", "boot: {mode: minimal}", "platform: external"])
+def test_static_nodes_get_an_address_until_they_have_their_own(fetched: str, stack: str, tmp_path: Path) -> None:
+    made = load(f"topology: compact\naddressing: static\nstack: {stack}\n{fetched}\n", tmp_path)
+    [machine] = [network for network in made["networks"] if network["purpose"] == "machine"]
+    assert all(subnet["dhcp"] for subnet in machine["subnets"]) and not machine["reservations"]
+    fixed = {address["ip"] for node in made["nodes"] for nic in node["nics"] for address in nic["addresses"]}
+    for subnet in machine["subnets"]:
+        first, last = (ip_address(subnet["dhcp"][end]) for end in ("start", "end"))
+        assert not [one for one in map(ip_address, fixed) if one.version == first.version and first <= one <= last]
+
+
+def test_other_static_labs_have_no_dhcp(tmp_path: Path) -> None:
+    assert not load("addressing: static\n", tmp_path)["networks"][0]["subnets"][0]["dhcp"]
 
 
 def load(text: str, folder: Path) -> Plan:
