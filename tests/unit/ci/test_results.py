@@ -12,7 +12,7 @@ from ansible_collections.agentlab.ocp.ci import results
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import records
 
 NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
-JOBS = {"sno": {}, "ha": {}, "fault": {}, "new": {}}
+JOBS = {name: {"profile": "sno_ipv4"} for name in ("sno", "ha", "fault", "new")}
 
 
 def record(
@@ -53,6 +53,12 @@ def test_a_failed_run_does_not_count_and_a_job_that_never_passed_is_left_out() -
     assert results.next_jobs(records, JOBS, most=3, minutes=60) == ["ha", "sno"]
 
 
+def test_a_run_with_another_profile_does_not_count() -> None:
+    records = [record("ha", days=9, profile="ha_ipv4"), record("sno", days=5, profile=None), record("fault", days=3)]
+    assert results.next_jobs(records, JOBS, most=3, minutes=60) == ["fault"]
+    assert "`ha`" not in results.matrix(records, JOBS, NOW)
+
+
 def test_jobs_fit_into_the_time() -> None:
     records = [record("ha", days=9, seconds=1500), record("sno", days=5, seconds=300)]
     assert results.next_jobs(records, JOBS, most=2, minutes=20) == ["sno"]
@@ -60,7 +66,8 @@ def test_jobs_fit_into_the_time() -> None:
 
 
 def test_the_matrix_has_the_newest_run_that_passed_and_marks_old_ones() -> None:
-    text = results.matrix([record("sno", days=40), record("ha", days=2, profile=None, seconds=725)], JOBS, NOW)
+    table = JOBS | {"ha": {"profile": {"topology": "ha"}}}
+    text = results.matrix([record("sno", days=40), record("ha", days=2, profile=None, seconds=725)], table, NOW)
     assert "| `sno` | sno_ipv4 | 2026-01-20 | abc1234 | 5m00s | Debian, TCG | stale |" in text
     assert "| `ha` | in the job | 2026-02-27 | abc1234 | 12m05s | Debian, TCG |  |" in text
     assert "`new`" not in text

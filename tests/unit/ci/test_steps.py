@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import importer
 
 from tests.ci_operator import Job
 from tests.ci_registry import Registry
@@ -133,13 +134,25 @@ def test_a_job_of_dev_scripts_moves_with_its_lines(lease: Lease) -> None:
     job = lease.job(DEVSCRIPTS_CONFIG=lines, AGENTLAB_PAYLOAD="lab", AGENTLAB_STAGES="prepare,image")
     assert job.run("agentlab-e2e-generic"), job.ended
     assert lease.calls("import") == [["import", "devscripts", "-", "--partial", "-o", f"{lease.dir}/profile.yml"]]
-    assert (lease.dir / "profile.yml").read_text() == lines + "\n"
+    assert (lease.dir / "profile.yml").read_text() == f"OPENSHIFT_CI=true\nNUM_WORKERS=3\n{lines}\n"
     [call] = lease.calls("ci", "run")
     assert call[2] == f"{lease.dir}/profile.yml"
     assert options(call, "--set") == ["hypervisor.kind=sandbox"]
     assert options(call, "--stages") == ["prepare,image"]
     assert "nothing to check" in job.of("agentlab-validate").output
     assert not list(lease.base.rglob("evil"))
+
+
+def test_a_real_payload_is_imported_as_one(lease: Lease) -> None:
+    """The importer maps other variables for it, such as those of mirrors."""
+    assert lease.job(DEVSCRIPTS_CONFIG="AGENT_E2E_TEST_SCENARIO=TNA_IPV4").run("agentlab-e2e-generic")
+    lines = (lease.dir / "profile.yml").read_text()
+    assert lines.splitlines() == [
+        "OPENSHIFT_CI=true", "NUM_WORKERS=3", "WORKER_MEMORY=16384",
+        "OPENSHIFT_RELEASE_IMAGE=registry.build.example/ci/release:latest", "AGENT_E2E_TEST_SCENARIO=TNA_IPV4",
+    ]  # fmt: skip
+    found = importer.read([("DEVSCRIPTS_CONFIG", lines)], {}, partial=True)
+    assert found.raw["worker"]["count"] == 3 and found.raw["release"]["payload"] == "ocp" and not found.refused
 
 
 def test_lines_that_are_refused_are_a_failure_of_the_configuration(lease: Lease) -> None:
