@@ -84,7 +84,12 @@ profile=${AGENTLAB_PROFILE}
 if [[ -n "${DEVSCRIPTS_CONFIG}" ]]; then
     what="DEVSCRIPTS_CONFIG is refused, for the reasons above"
     profile=${dir}/profile.yml
-    printf '%s\n' "${DEVSCRIPTS_CONFIG}" | agentlab bin/agentlab import devscripts - --partial -o "${profile}"
+    # Its own setup step begins with these lines; a job's come later and win.
+    lines=$'OPENSHIFT_CI=true\nNUM_WORKERS=3\n'
+    if [[ "${AGENTLAB_PAYLOAD}" == ocp ]]; then
+        lines+="WORKER_MEMORY=16384"$'\n'"OPENSHIFT_RELEASE_IMAGE=${OPENSHIFT_INSTALL_RELEASE_IMAGE}"$'\n'
+    fi
+    printf '%s\n' "${lines}${DEVSCRIPTS_CONFIG}" | agentlab bin/agentlab import devscripts - --partial -o "${profile}"
 elif [[ -z "${profile}" ]]; then
     what="AGENTLAB_PROFILE and DEVSCRIPTS_CONFIG are empty; set one of them"
     exit 1
