@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -55,3 +56,11 @@ def test_config_image_and_the_image_of_its_hosts_agree(sno: Any) -> None:
 def test_no_interactive_image_of_an_older_release(sno: Any) -> None:
     with pytest.raises(InstallerError, match="does not ask for the rendezvous host"):
         sno.create("interactive-image", release_profile="4.20")
+
+
+def test_a_config_image_is_mounted_where_the_live_system_can_write(sno: Any) -> None:
+    """Its root file system is read-only, and /media is in it."""
+    sno.create("cluster-manifests", "unconfigured-image")
+    script = live_iso(sno)["/usr/local/bin/load-config-iso.sh"].decode()
+    [place] = re.findall(r"^mount_point=(\S+)", script, re.MULTILINE)
+    assert place.startswith("/run/")
