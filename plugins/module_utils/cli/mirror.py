@@ -82,7 +82,9 @@ def main(argv: list[str]) -> int:
         "-o", "--output", type=Path, default=Path(OUTPUT), metavar="FILE",
         help="where the mirrors are written; existing entries are kept (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--retries", type=int, default=mirror.ATTEMPTS - 1, help="retries per image (default: %(default)s)")
+    parser.add_argument(
+        "--retries", type=int, default=mirror.ATTEMPTS - 1, help="retries per image (default: %(default)s)"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print what would be copied, and copy nothing")
     add_cluster(parser)
     args = parser.parse_args(argv)

@@ -151,7 +151,7 @@ MAPPED: dict[str, Mapped] = {
 _APPLIANCE = "the appliance is not built; `boot: {mode: config-image}` has an ISO with its Ignition, and the config image from the start"
 _BAREMETAL = "existing machines have what NODES_FILE has of them, and the addresses of the plan or of `nodes`"
 _BGP = "there is no top-of-rack BGP speaker"
-_EXTRA = "machines that are added later are not planned; `worker.count` is all that there are"
+_EXTRA = "machines that are added later are nodes with `day2: true` in `nodes`; see docs/add-nodes.md"
 _LANDING = "all machines are nodes of the cluster"
 _OVE = "the ISO without a registry (OVE) cannot be built"
 _ARM = "all machines are x86_64"
@@ -167,8 +167,8 @@ REFUSED: dict[str, Refused] = {
     ),
     "AGENT_ISO_NO_REGISTRY_BUILD_METHOD": Refused(_OVE, default="script"),
     "AGENT_OPERATORS": Refused("no operator is installed with the cluster"),
-    "AGENT_STATIC_IP_NODE0_ONLY": Refused("`addressing` is that of all nodes", "boolean", "false"),
-    "AGENT_TEST_CASES": Refused("no test types into the console; for wrong name servers see docs/faults.md"),
+    "AGENT_STATIC_IP_NODE0_ONLY": Refused("give the first node `addressing: static` in `nodes`", "boolean", "false"),
+    "AGENT_TEST_CASES": Refused("what a test types is `screen_steps` of a node; see docs/hosts.md"),
     "AGENT_USE_ZTP_MANIFESTS": Refused(
         "the inputs are install-config.yaml and agent-config.yaml; `agentlab create cluster-manifests` makes manifests of them",
         "boolean",
@@ -316,7 +316,9 @@ PATTERNS: dict[str, Row] = {
     "*_PR": Row("refused", "agentlab does not build images"),
     "METALLB_IMAGE_*": Row("ignored", _OFF),
     "ASSISTED_*": Row("ignored", _IPI),
-    "OPENSHIFT_INSTALL_*": Row("ignored", "environment of the real openshift-install, which agentlab does not run"),
+    "OPENSHIFT_INSTALL_*": Row(
+        "ignored", "environment of openshift-install: set it where agentlab runs, which passes it on"
+    ),
     "PROV_BM_MAC": Row("ignored", _HOST),
 }
 """Families of variables; `*` is the part that varies."""

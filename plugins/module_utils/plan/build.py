@@ -13,7 +13,7 @@ from . import dialog, faults, hypervisors, ipi, iscsi, names, outside_build, tes
 from .balancers import balancer, balances
 from .fields import Platform, Role
 from .host_network import network_config
-from .links import boot_mode, node_disks, of_node
+from .links import FETCHED, boot_mode, node_disks, of_node
 from .machine_options import NicOptions
 from .machines import Address, Network, Node
 from .model import (
@@ -50,8 +50,6 @@ from .presets import DAY2, FAMILIES, ROLES
 
 T = TypeVar("T")
 _IF_GIVEN = ("secure_boot", "screen", "screen_steps", "root_device_hints")
-# The root file system is fetched by firmware or initramfs, before a machine has its static addresses.
-_FETCHED = ("pxe", "minimal")
 PROXY_PORT = 3128
 """Of the proxy; squid's usual one."""
 
@@ -63,7 +61,7 @@ def build(profile: Profile, cluster: str) -> Plan:
     """
     domain = f"{cluster}.{profile['base_domain']}"
     dhcp = any(addressing_of(profile, name, role) == "dhcp" for name, role, __ in node_names(profile))
-    machine = machine_network(profile, cluster, domain, dhcp=dhcp or boot_mode(profile) in _FETCHED)
+    machine = machine_network(profile, cluster, domain, dhcp=dhcp or boot_mode(profile) in FETCHED)
     networks = [machine, *(extra_network(extra, profile, cluster, dhcp=dhcp) for extra in profile["extra_networks"])]
     segments = [segment(name, profile, cluster, machine) for name in profile["segments"]]
     tag(networks, profile)

@@ -31,6 +31,10 @@ class Carried(NamedTuple):
         return self.parent if self.vlan is None else f"{self.parent}.{self.vlan}"
 
 
+FETCHED = ("pxe", "minimal")
+"""Boot modes in which firmware or initramfs fetches the root file system, before a machine has its static addresses."""
+
+
 def boot_mode(profile: Profile) -> BootMode:
     """Return how the machines boot: the installer's image for platform external is a minimal one, which virtual media need the rest of."""
     mode = profile["boot"]["mode"]
