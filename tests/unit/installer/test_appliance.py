@@ -58,9 +58,10 @@ def test_no_interactive_image_of_an_older_release(sno: Any) -> None:
         sno.create("interactive-image", release_profile="4.20")
 
 
-def test_a_config_image_is_mounted_where_the_live_system_can_write(sno: Any) -> None:
-    """Its root file system is read-only, and /media is in it."""
+def test_what_loads_the_config_image(sno: Any) -> None:
+    """The root file system is read-only, and /media is in it; NetworkManager resumes what its state has, not the new keyfiles."""
     sno.create("cluster-manifests", "unconfigured-image")
     script = live_iso(sno)["/usr/local/bin/load-config-iso.sh"].decode()
     [place] = re.findall(r"^mount_point=(\S+)", script, re.MULTILINE)
     assert place.startswith("/run/")
+    assert script.index("systemctl stop NetworkManager") < script.index("rm -rf /run/NetworkManager/devices")
