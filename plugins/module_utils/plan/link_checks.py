@@ -10,12 +10,12 @@ from typing import Any
 from ..addresses import family as family_of
 from .faults import ON_BRIDGE
 from .fields import Family
-from .links import boot_mode, carried, nics, switched
+from .links import FETCHED, boot_mode, carried, nics, switched
 from .options import Profile
 from .presets import FAMILIES
 from .problems import Finding, Path
 
-_BOOT_BY_NETWORK = ("minimal", "pxe", "iscsi")
+_BOOT_BY_NETWORK = (*FETCHED, "iscsi")
 
 
 def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
