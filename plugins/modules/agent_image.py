@@ -47,10 +47,14 @@ options:
       - Lifetime of the image's tokens in hours. Tokens do not expire by default.
       - A value that differs from the last run's creates new tokens, and so a new image.
     type: float
+  image_policy:
+    description:
+      - A containers-policy.json(5) that live hosts get, as C(/etc/containers/policy.json). By default they pull any image.
+    type: path
   binary:
     description:
       - A build of C(openshift-install), which does the work on a copy of the inputs. Requires O(release_image) and O(collection).
-      - Manifests are its output if there is an C(install-config.yaml). O(consume) and O(token_hours) do not apply.
+      - Manifests are its output if there is an C(install-config.yaml). O(consume), O(token_hours) and O(image_policy) do not apply.
     type: path
   collection:
     description: The root directory of this collection, from which O(binary) gets the C(oc) that it calls.
@@ -121,6 +125,7 @@ def main() -> None:
             },
             "os_image": {"type": "str"},
             "token_hours": {"type": "float", "no_log": False},
+            "image_policy": {"type": "path"},
             "binary": {"type": "path"},
             "collection": {"type": "path"},
         },

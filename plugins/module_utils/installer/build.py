@@ -37,7 +37,8 @@ class Options:
 
     release_image, release_version, release_profile: what is installed; empty ones are found out, see `Build`.
     os_image: base ISO, a path or URL, by RPM architecture ("" for all). token_hours: for how long the service takes the image's
-    tokens; None, as upstream: indefinitely. dry: write nothing, only report what would change.
+    tokens; None, as upstream: indefinitely. image_policy: which images a live host may pull, the text of a
+    containers-policy.json(5); empty: that of the OS image. dry: write nothing, only report what would change.
 
     Of the add-nodes workflow: cluster, the one that is joined; members, its nodes; tokens, those of its services, as
     `credentials.tokens` returns them.
@@ -54,6 +55,7 @@ class Options:
     lenient: bool = False
     disable_image_policy: str = ""
     token_hours: float | None = None
+    image_policy: str = ""
     interactive: bool = False
     dry: bool = False
     cluster: ClusterInfo | None = None

@@ -169,6 +169,8 @@ def add_common(
     """
     absent = [*build.profile.files_absent, *((RENDEZVOUS_TEMPLATE,) if configured else ())]
     add_files(config, build.options.assets, data, absent)
+    if build.options.image_policy:
+        config.file("/etc/containers/policy.json", build.options.image_policy, 0o644)
     tokens = data["tokens"]
     mirror = mirrors.mirrors_of(data["release_image"], registries or [])
     env = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import signals
+from ..documents import load_json, read_file
 from ..log import Log
 from . import binary, run
 
@@ -17,9 +18,14 @@ def create(given: Mapping[str, Any], targets: list[str], *, check: bool, **more:
     """Make `targets` in the directory of `given`; `more` are fields of `run.Options`. Returns a module's result.
 
     given: `directory`, `consume`, and where they are not empty `release_image`, `release_version`, `release_profile`, `cache`;
-    check: change nothing. Raises `InstallerError`.
+    and `image_policy`, the path of a containers-policy.json(5); check: change nothing. Raises `InstallerError`, and `OSError` and
+    `ValueError` for a policy that cannot be read.
     """
     directory = Path(given["directory"]).absolute()
+    if path := given.get("image_policy"):
+        policy = read_file(Path(path))
+        load_json(policy, name=path)
+        more["image_policy"] = policy.decode()
     more |= {name: given[name] for name in ("release_image", "release_version", "release_profile") if given[name]}
     if given["cache"]:
         more["cache"] = Path(given["cache"])

@@ -237,13 +237,16 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 fault["kind"],
                 "requires `hypervisor: {kind: sandbox}`: elsewhere it would change the host's own rules and bridges",
             )
-        if fault["kind"] == "expired_token" and (installer["binary"] or installer["git"]):
+        if fault["kind"] in ("expired_token", "unsigned_image") and (installer["binary"] or installer["git"]):
             yield (
                 (*path, "kind"),
                 fault["kind"],
                 "requires agentlab's own installer, without release.installer.binary or .git",
             )
-        if fault["kind"] in ("component_fails", "image_missing") and profile["release"]["payload"] != "lab":
+        if (
+            fault["kind"] in ("component_fails", "image_missing", "unsigned_image")
+            and profile["release"]["payload"] != "lab"
+        ):
             yield (*path, "kind"), fault["kind"], "requires `release: {payload: lab}`: only its images can be modified"
         if fault["kind"] == "wrong_token" and fault["node"] in names[:1]:
             yield (

@@ -182,6 +182,11 @@ KINDS: dict[str, Kind] = {
         "the service refuses this run's token",
         in_plan=True,
     ),
+    "unsigned_image": Kind(
+        "the live system demands signatures of the payload's images, which have none",
+        "assisted-service never started: A signature was required, but no signature exists",
+        in_plan=True,
+    ),
     "boot_order": Kind(
         "the machine boots from its medium even if its disk was written",
         Status.PENDING_USER_ACTION,

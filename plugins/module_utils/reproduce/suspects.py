@@ -57,6 +57,7 @@ _TABLE = (
     _Row(r"is refused by the assisted service: .*401", ({"kind": "wrong_token", "node": "{host}"},)),
     _Row(r"is not part of this plan", ({"kind": "extra_host"},)),
     _Row(r"assisted-installer-controller-\S+: CrashLoopBackOff", ({"kind": "component_fails", "component": Component.CSR_APPROVER},)),
+    _Row(r"A signature was required", ({"kind": "unsigned_image"},)),
     _Row(r"assisted-service never started", ({"kind": "component_fails", "component": Component.API_SERVER},)),
     _Row(r"pending-user-action|booted from the installation image|fix boot order", ({"kind": "boot_order", "node": "{host}"},)),
 )  # fmt: skip

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,6 +107,74 @@ def test_refused_credentials_end_at_the_first_attempt(stores: tuple[Store, Store
     with pytest.raises(RegistryError, match=r"^multi \(signature\) cannot be copied: credentials were refused \("):
         run.copy()
     assert not run.lines
+
+
+class Signer:
+    """A GPG key of its own, and the lookaside directory in which skopeo looks for its signatures of a registry's images."""
+
+    def __init__(self, home: Path, place: str) -> None:
+        self.home, self.lookaside, self.key = home, home / "lookaside", home / "key.gpg"
+        settings = home / ".config/containers/registries.d"
+        settings.mkdir(parents=True)
+        (settings / "signed.yaml").write_text(f"docker:\n  {place}: {{sigstore: file://{self.lookaside}}}\n")
+        (home / "gnupg").mkdir(0o700)
+        self.gpg("--batch", "--passphrase", "", "--quick-generate-key", "ci@example.com", "rsa2048")
+        listed = self.gpg("--list-keys", "--with-colons").decode().splitlines()
+        self.fingerprint = next(line.split(":")[9] for line in listed if line.startswith("fpr"))
+        self.key.write_bytes(self.gpg("--export"))
+
+    def gpg(self, *arguments: str) -> bytes:
+        return self.run("gpg", "--quiet", *arguments)
+
+    def run(self, *command: str) -> bytes:
+        environment = {**os.environ, "GNUPGHOME": str(self.home / "gnupg")}
+        return subprocess.run(command, check=True, capture_output=True, env=environment, timeout=60).stdout
+
+    def policy(self, place: str) -> Path:
+        """A policy that demands this key's signature of the images at `place`, a registry or a repository, and refuses all others."""
+        signed = {"type": "signedBy", "keyType": "GPGKeys", "keyPath": str(self.key)}
+        path = self.home / "policy.json"
+        path.write_text(json.dumps({"default": [{"type": "reject"}], "transports": {"docker": {place: [signed]}}}))
+        return path
+
+    def sign(self, store: Store, part: mirror.Part) -> None:
+        repository, __, digest = str(part.place).partition("@")
+        kind, __, value = digest.partition(":")
+        manifest = store.storage / "docker/registry/v2/blobs" / kind / value[:2] / value / "data"
+        folder = self.lookaside / f"{repository.partition('/')[2]}@{digest.replace(':', '=')}"
+        folder.mkdir(parents=True)
+        name = f"{repository}:{part.tag}"
+        self.run(
+            "skopeo", "standalone-sign", str(manifest), name, self.fingerprint, "--output", str(folder / "signature-1")
+        )
+
+    def close(self) -> None:
+        self.run("gpgconf", "--kill", "gpg-agent")
+
+
+@pytest.fixture
+def signer(stores: tuple[Store, Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Signer]:
+    home = tmp_path / "signer"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    made = Signer(home, stores[0].place)
+    yield made
+    made.close()
+
+
+@pytest.mark.skipif(not shutil.which("gpg"), reason="needs gpg")
+def test_an_image_without_the_signature_of_the_policy_is_refused(
+    stores: tuple[Store, Store], tmp_path: Path, signer: Signer
+) -> None:
+    source, __ = stores
+    run = Run(stores, tmp_path, source.release())
+    run.access.policy = signer.policy(f"{source.place}/art/dev")
+    run.parts = [part for part in run.parts if part.name in ("one", "two")]
+    signer.sign(source, run.parts[0])
+    refused = f"two cannot be copied: the signature policy refuses {source.place}/art/dev@sha256:"
+    with pytest.raises(RegistryError, match=f"^{refused}.*A signature was required, but no signature exists"):
+        run.copy()
+    assert [line.partition(": 0.")[0] for line in run.lines] == ["1 of 2: one"]
 
 
 @pytest.mark.slow

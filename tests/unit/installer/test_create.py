@@ -21,6 +21,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.build import rebuild
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import check, dumps, files_of
+from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.resources import read_data_url
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import agent_config, run, state
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.image import published_rootfs
@@ -210,6 +211,22 @@ def test_tokens_of_another_life_are_new(sno: Any) -> None:
     assert datetime.fromisoformat(expired) <= datetime.now(UTC)
     assert made(token_hours=0) == expired
     assert made() == ""
+
+
+def test_a_live_host_pulls_by_the_policy_that_is_given(sno: Any) -> None:
+    def policy(**options: Any) -> list[str]:
+        sno.create("image", **options)
+        with LiveIso(sno.path / "agent.x86_64.iso") as iso:
+            files = json.loads(iso.ignition or b"")["storage"]["files"]
+        return [
+            read_data_url(file["contents"]["source"], file["contents"].get("compression")).decode()
+            for file in files
+            if file["path"] == "/etc/containers/policy.json"
+        ]
+
+    assert policy() == []
+    assert policy(image_policy='{"default": [{"type": "reject"}]}') == ['{"default": [{"type": "reject"}]}']
+    assert policy() == []
 
 
 def test_wait_for_without_state(tmp_path: Path) -> None:

@@ -122,6 +122,9 @@ FAULTS = {
     ],
     "host master-0 fails a validation: DNS wildcard configuration was detected for domain *.ci1.test": [{"kind": "dns_wildcard"}],
     "the assisted service at 192.168.111.20:8090 refuses this run's token (HTTP 401): it has expired": [{"kind": "expired_token"}],
+    "assisted-service never started: x fails repeatedly: Source image rejected: A signature was required, but no signature exists": [
+        {"kind": "unsigned_image"}
+    ],
     "host master-2 is refused by the assisted service: HTTP 401": [{"kind": "wrong_token", "node": "master-2"}],
     "host 00-21-b1-9a-0e-36 is not part of this plan (2 hosts registered, 1 expected)": [{"kind": "extra_host"}],
     "host master-1 fails a validation: Hostname master-1 is not unique in cluster": [
