@@ -19,7 +19,7 @@ from typing import Any
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
 from ...plugins.module_utils.ignition.resources import VERSION, data_file, data_url
 from ...plugins.module_utils.vocabulary import WITH_VIPS, ClusterNames, Component, Port
-from . import fencing, machine_config_daemon, seed, units
+from . import fencing, machine_config_daemon, proxy, seed, units
 from .certificates import Certificates
 from .configs import Config, merge
 from .facts import ClusterFacts, build, single_node
@@ -30,8 +30,6 @@ CA_BUNDLE = "/etc/kubernetes/ca.crt"
 ACCOUNT_TOKEN = "/etc/kubernetes/controller-token"
 ROLES = ("master", "worker", "arbiter")
 ANCHORS = machine_config_daemon.ANCHORS
-#: Fields of a Proxy, and those of the service's cluster that have their values.
-_PROXIES = {"httpProxy": "http_proxy", "httpsProxy": "https_proxy", "noProxy": "no_proxy"}
 
 
 def render(
@@ -96,9 +94,12 @@ def render(
             _file(f"{fencing.COROSYNC}/authkey", fencing.authkey(), 0o400),
             _file(fencing.CIB, fencing.cib(facts["name"], fenced), 0o600),
         ]
+    given = proxy.spec(cluster)
+    proxied = proxy.status(given, facts)
     node = [
         *common,
         settings_file,
+        *([_file(proxy.ENV, proxy.environment(proxied), 0o644)] if proxied else []),
         _file(PULL_SECRET, cluster.get("pull_secret") or "{}", 0o600),
         *(_file(path, text, 0o644) for path, text in trust.items()),
     ]
@@ -107,7 +108,7 @@ def render(
         role: merge(
             _config(
                 [*node, _pointer(facts, role, pki), *(control_plane if role != "worker" else [])],
-                units.of_role(facts, role),
+                proxy.with_environment(units.of_role(facts, role)) if proxied else units.of_role(facts, role),
             ),
             ssh,
             *(mc["spec"].get("config", {}) for mc in _machine_configs(extra, role)),
@@ -130,7 +131,7 @@ def render(
             root_ca=pki.root.pair.certificate,
             registries=trust.get("/etc/containers/registries.conf", ""),
             trust_bundle="".join(text for path, text in trust.items() if path.startswith(ANCHORS)),
-            proxy={name: str(cluster.get(field) or "") for name, field in _PROXIES.items()},
+            proxy=given,
             pointer=_user_data(facts, pki),
             ssh=ssh,
             fenced=fenced,

@@ -16,6 +16,7 @@ import yaml
 from ...plugins.module_utils.ignition.resources import VERSION
 from ...plugins.module_utils.vocabulary import PLATFORMS, WITH_VIPS, ClusterNames, Port
 from . import cloud, fencing
+from . import proxy as proxies
 from .facts import ClusterFacts, count, single_node
 from .objects import config_map, make
 from .pki import Pair
@@ -66,12 +67,12 @@ def objects(
     """Return the first objects of the cluster.
 
     `configs` maps roles to their rendered Ignition, `install_config` has its overrides and all logins, `registries` is
-    the text of registries.conf, `trust_bundle` the user's CAs, `proxy` the fields of a Proxy with their values, `pointer` the
+    the text of registries.conf, `trust_bundle` the user's CAs, `proxy` the fields of a Proxy that users gave, `pointer` the
     Ignition that a new worker starts with, `ssh` the part of a config that lets users log in; certificates are PEM;
     `fenced` are the BMCs of two nodes that fence each other.
     """
     found = [make("v1", "Namespace", name, status={"phase": "Active"}) for name in NAMESPACES]
-    found += _cluster_config(facts, {name: value for name, value in proxy.items() if value})
+    found += _cluster_config(facts, proxy, trusted=bool(trust_bundle))
     if facts["platform"] == "baremetal":
         found += _bare_metal(facts, _bmcs(install_config))
     found += _machine_config(facts, configs, fips=fips)
@@ -125,7 +126,10 @@ def objects(
     return found
 
 
-def _cluster_config(facts: ClusterFacts, proxy: Mapping[str, str]) -> list[Object]:
+def _cluster_config(facts: ClusterFacts, proxy: Mapping[str, str], *, trusted: bool) -> list[Object]:
+    effective = proxies.status(proxy, facts)
+    # With the policy Proxyonly, which is the default, the user's CAs are the proxy's.
+    authority = {"name": "user-ca-bundle" if trusted and effective else ""}
     domain, names = facts["domain"], ClusterNames.of(facts["domain"])
     platform = PLATFORMS.get(facts["platform"], "None")
     platform_spec: Object = {"type": platform}
@@ -174,7 +178,7 @@ def _cluster_config(facts: ClusterFacts, proxy: Mapping[str, str]) -> list[Objec
         make(api, "DNS", "cluster", spec={"baseDomain": domain, "platform": {"type": ""}}),
         make(api, "Ingress", "cluster", spec={"domain": names.apps}),
         make(api, "Network", "cluster", spec=networks, status={**networks, "clusterNetworkMTU": 1400}),
-        make(api, "Proxy", "cluster", spec={**proxy, "trustedCA": {"name": ""}}, status={**proxy}),
+        make(api, "Proxy", "cluster", spec={**proxy, "trustedCA": authority}, status=effective),
         make(
             api,
             "Scheduler",

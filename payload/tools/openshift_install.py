@@ -149,6 +149,7 @@ def cluster_of(config: Mapping[str, Any], version: str, *, schedulable: bool) ->
     """
     networking = config.get("networking") or {}
     [(platform, fields)] = (config.get("platform") or {"none": {}}).items()
+    proxy = config.get("proxy") or {}
     public = {name: value for name, value in config.items() if name != "pullSecret"}
     vips = {
         f"{kind}_vips": [{"ip": ip} for ip in (fields or {}).get(f"{kind}VIPs") or ()] for kind in ("api", "ingress")
@@ -168,6 +169,9 @@ def cluster_of(config: Mapping[str, Any], version: str, *, schedulable: bool) ->
         "service_networks": [{"cidr": net} for net in networking.get("serviceNetwork") or ()],
         "network_type": networking.get("networkType"),
         "ssh_public_key": config.get("sshKey", ""),
+        "http_proxy": proxy.get("httpProxy", ""),
+        "https_proxy": proxy.get("httpsProxy", ""),
+        "no_proxy": proxy.get("noProxy", ""),
         "pull_secret": config.get("pullSecret", "{}"),
         "install_config_overrides": json.dumps(public),
         **vips,

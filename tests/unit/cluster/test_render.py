@@ -445,10 +445,43 @@ def test_what_node_joiner_asks_a_cluster_for(tls_dir: Path) -> None:
     [authority] = ignition["security"]["tls"]["certificateAuthorities"]
     assert b"BEGIN CERTIFICATE" in decode(authority)
     assert found["ConfigMap", "user-ca-bundle"]["data"] == {"ca-bundle.crt": "CA"}
-    assert found["Proxy", "cluster"]["spec"] == {"httpProxy": "http://p:3128", "trustedCA": {"name": ""}}
+    assert found["Proxy", "cluster"]["spec"] == {"httpProxy": "http://p:3128", "trustedCA": {"name": "user-ca-bundle"}}
     for role in ("master", "worker"):
         users = found["MachineConfig", f"99-{role}-ssh"]["spec"]["config"]["passwd"]["users"]
         assert users[0]["sshAuthorizedKeys"] == ["ssh-rsa A", "ssh-rsa B"]
         assert found["MachineConfig", f"99-{role}-fips"]["spec"]["fips"] is True
     assert not any("fips" in name for __, name in seeds(rendered(tls_dir, HA, **VIPS, ssh_public_key="")))
     assert ("MachineConfig", "99-worker-ssh") not in seeds(rendered(tls_dir, HA, **VIPS, ssh_public_key=""))
+
+
+def test_nodes_pull_through_the_proxy(tls_dir: Path) -> None:
+    """As the machine-config operator: a file with the variables, and drop-ins of the units that pull."""
+    given = {
+        "http_proxy": "http://[fd00::1]:3128",
+        "https_proxy": "http://[fd00::1]:3128",
+        "no_proxy": "lab.test,fd00::/64",
+    }
+    made = rendered(tls_dir, HA, **VIPS, **given)
+    roles = {name: found["spec"]["config"] for (kind, name), found in seeds(made).items() if kind == "MachineConfig"}
+    configs = [config for name, config in roles.items() if name.startswith("rendered-")]
+    assert configs
+    for config in configs:
+        lines = files(config)["/etc/mco/proxy.env"].decode().splitlines()
+        assert lines[:2] == ["HTTP_PROXY=http://[fd00::1]:3128", "HTTPS_PROXY=http://[fd00::1]:3128"]
+        direct = lines[2].removeprefix("NO_PROXY=").split(",")
+        assert {"localhost", "127.0.0.1", "api-int.ostest.lab.test", "lab.test", "fd00::/64", "192.168.111.0/24"} <= {
+            *direct
+        }
+        for unit in config["systemd"]["units"]:
+            (dropin,) = unit["dropins"]
+            assert dropin["name"] == "10-mco-default-env.conf"
+            assert dropin["contents"] == "[Service]\nEnvironmentFile=/etc/mco/proxy.env\n"
+    found = seeds(made)["Proxy", "cluster"]
+    assert found["spec"]["noProxy"] == "lab.test,fd00::/64"
+    assert found["status"]["noProxy"] == lines[2].removeprefix("NO_PROXY=")
+
+
+def test_without_a_proxy_nodes_have_no_variables_of_one(tls_dir: Path) -> None:
+    for (kind, __), found in seeds(rendered(tls_dir, HA, **VIPS)).items():
+        if kind == "MachineConfig":
+            assert "proxy.env" not in json.dumps(found)
