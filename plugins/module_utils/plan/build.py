@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
-from . import dialog, faults, hypervisors, ipi, iscsi, names, outside_build, tests
+from . import dialog, faults, hypervisors, ipi, iscsi, names, outside_build, proxied, tests
 from .balancers import balancer, balances
 from .fields import Platform, Role
 from .host_network import network_config
@@ -50,8 +50,6 @@ from .presets import DAY2, FAMILIES, ROLES
 
 T = TypeVar("T")
 _IF_GIVEN = ("secure_boot", "screen", "screen_steps", "root_device_hints")
-PROXY_PORT = 3128
-"""Of the proxy; squid's usual one."""
 
 
 def build(profile: Profile, cluster: str) -> Plan:
@@ -75,8 +73,7 @@ def build(profile: Profile, cluster: str) -> Plan:
         dialog.ask(nodes, rendezvous["ip"])
     gateway = machine["subnets"][0]["gateway"]
     services = lab_services(profile["services"], gateway, domain, state_directory(profile, cluster))
-    if profile["network"]["connection"] == "proxied":
-        services["proxy"] = {"port": PROXY_PORT, "url": f"http://{in_url(gateway)}:{PROXY_PORT}"}
+    proxied.add(services, profile)
     if behind:
         services["balancer"] = balancer(profile, nodes, networks, services["directory"], vips)
     fill_dns(networks, nodes, vips, domain)
@@ -283,7 +280,9 @@ def _installer(profile: Profile, networks: list[Network], services: Services) ->
         "ntp_sources": _or(given["ntp_sources"], [services["address"]]),
         "image_digest_sources": _or(
             given["image_digest_sources"],
-            _lab_mirrors(f"{services['host']}:{services['registry']['port']}") if lab else [],
+            _lab_mirrors(f"{services['host']}:{services['registry']['port']}")
+            if lab and "proxy" not in services
+            else [],
         ),
         "fips": given["fips"],
         "install_config": deepcopy(given["install_config"]),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import LabError
 from ..state import write_atomic
+from . import proxied
 from .model import Plan
 
 YEARS = 10
@@ -19,9 +20,11 @@ RENEW_BEFORE = datetime.timedelta(days=30)
 def served_names(plan: Plan) -> list[str]:
     """Return the names and addresses of the lab's server certificate."""
     machine = plan["networks"][0]
+    registry = proxied.registry(plan)
     others = [own for one in plan.get("hypervisors") or [] if (own := one.get("further"))]
     return [
         plan["services"]["host"],
+        *([registry] if registry else []),
         *(subnet["gateway"] for subnet in machine["subnets"]),
         *(ip for own in others for ip in own["addresses"][machine["name"]]),
     ]

@@ -24,12 +24,13 @@ from . import (
     manifests,
     network_checks,
     outside_checks,
+    proxied,
     release_checks,
     segment_checks,
     tests,
     unconfigured,
 )
-from .build import PROXY_PORT, day2_names, node_names
+from .build import day2_names, node_names
 from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
 from .names import mac_address
@@ -200,7 +201,7 @@ def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:
     yield from duplicates((("services", name, "port"), str(port)) for name, port in ports.items())
     if profile["network"]["connection"] == "proxied":
         for name, port in ports.items():
-            if port == PROXY_PORT:
+            if port == proxied.PORT:
                 yield ("services", name, "port"), port, "is that of the proxy: choose another one"
 
 

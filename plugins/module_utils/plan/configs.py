@@ -12,7 +12,7 @@ from typing import Any
 
 from ..release.mirror_set import MirrorSource
 from ..vocabulary import SETTINGS_MANIFEST, WITH_VIPS
-from . import disks, faults, ipi, phases
+from . import disks, faults, ipi, phases, proxied
 from .machines import Node
 from .model import Plan
 from .options import DigestSource
@@ -58,7 +58,7 @@ def install_config(
             "serviceNetwork": installer["service_network"],
         },
         "platform": _platform(plan),
-        "pullSecret": json.dumps(merge(pull_secret, registry_auth(plan)), separators=(",", ":"), sort_keys=True),
+        "pullSecret": json.dumps(merge(pull_secret, _registry_auths(plan)), separators=(",", ":"), sort_keys=True),
         "sshKey": ssh_key,
     }
     if _of(plan, "arbiter"):
@@ -131,6 +131,15 @@ def registry_auth(plan: Plan) -> dict[str, Any]:
     registry = plan["services"]["registry"]
     token = base64.b64encode(f"{registry['username']}:{registry['password']}".encode()).decode()
     return {"auths": {f"{plan['services']['host']}:{registry['port']}": {"auth": token}}}
+
+
+def _registry_auths(plan: Plan) -> dict[str, Any]:
+    """Return the lab registry's part of the cluster's pull secret: `registry_auth`, and by the name that only the proxy knows."""
+    made = registry_auth(plan)
+    (auth,) = made["auths"].values()
+    if registry := proxied.registry(plan):
+        made["auths"][registry] = auth
+    return made
 
 
 def _of(plan: Plan, role: str) -> list[Node]:

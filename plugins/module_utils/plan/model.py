@@ -195,13 +195,18 @@ class PortService(TypedDict):
     """Its port."""
 
 
-class ProxyService(TypedDict):
-    """The proxy (squid)."""
-
+class _ProxyService(TypedDict):
     port: Port
     """Its port."""
     url: Url
     """Its URL."""
+
+
+class ProxyService(_ProxyService, total=False):
+    """The proxy (squid)."""
+
+    registry: Host
+    """Name at port 443 by which it reaches the lab's registry, whose images have no other mirror."""
 
 
 class _IscsiService(TypedDict):

@@ -42,7 +42,7 @@ PROXY = "proxy"
 BALANCER = "balancer"
 _PROXY_USERS = ("proxy", "squid")  # of Debian, of Fedora: squid never writes as root
 # A line of the proxy's log, in logfmt as the registry's.
-_PROXY_LINE = 'time="%{%Y-%m-%dT%H:%M:%S}tg.%03tuZ" client=%>a method=%rm url=%ru status=%>Hs bytes=%<st ms=%tr'
+_PROXY_LINE = 'time="%{%Y-%m-%dT%H:%M:%S}tg.%03tuZ" client=%>a method=%rm url=%>ru status=%>Hs bytes=%<st ms=%tr'
 PROTOCOLS = {"scsi": "SAS", "sata": "SATA", "virtio": "PCIe", "iscsi": "iSCSI"}
 """What a BMC reports of a disk, by its bus in the plan."""
 BCRYPT_ROUNDS = 5
@@ -301,6 +301,7 @@ def _proxy(plan: Plan, base: Path) -> Service:
     settings = plan["services"].get("proxy")
     if not settings:
         raise LabError("this plan has no proxy: network.connection must be proxied")
+    registry = settings.get("registry")
     users = [entry.pw_name for entry in pwd.getpwall() if entry.pw_name in _PROXY_USERS]
     if not users:
         raise LabError("the user of squid does not exist on the hypervisor: install squid")
@@ -308,6 +309,7 @@ def _proxy(plan: Plan, base: Path) -> Service:
     lines = [
         f"http_port {settings['port']}",
         *(f"acl lab src {subnet['cidr']}" for network in plan["networks"] for subnet in network["subnets"]),
+        *(_to_registry(registry, plan["services"]["registry"]["port"]) if registry else []),
         "http_access deny to_localhost",
         "http_access allow lab",
         "http_access deny all",
@@ -334,6 +336,22 @@ def _proxy(plan: Plan, base: Path) -> Service:
         lambda: socket.create_connection((plan["services"]["address"], settings["port"]), timeout=5).close(),
         written={base / "log": users[0]},
     )
+
+
+def _to_registry(name: str, port: int) -> list[str]:
+    """Lines of squid's configuration: connections to port 443 of `name`, which no DNS server knows, are to the lab's registry."""
+    to = find_program("sed", "sed")
+    return [
+        f"acl registry dstdomain -n {name}",
+        "acl https port 443",
+        "http_access allow CONNECT lab registry https",
+        "http_access deny registry",
+        # Squid asks for the place of each connection in a line; the sandbox's own loopback is where the registry is next to it.
+        rf"url_rewrite_program {to} -u s/.*/OK\x20rewrite-url=127.0.0.1:{port}/",
+        "url_rewrite_children 1",
+        "url_rewrite_access allow CONNECT registry https",
+        "url_rewrite_access deny all",
+    ]
 
 
 def _listen(addresses: Sequence[str], private: bool) -> str:

@@ -120,19 +120,26 @@ def spaces() -> Iterator[Spaces]:
 
 def outside_registry(spaces: Spaces, work: Path) -> str:
     """Start a registry with one image outside; returns the image's pullspec."""
-    certificates.ensure(work / "tls", "px", ["127.0.0.1", OUTSIDE])
+    certificates.ensure(work / "tls", "px", ["127.0.0.1", OUTSIDE, "registry.agentlab.test"])
     (work / "registry").mkdir()
     store = Store(work / "registry", work / "tls")
     store.image("lab/image", "one", {"file": os.urandom(30_000)})
     store.close()
+    serve(spaces, work, "outside", OUTSIDE)
+    return f"{OUTSIDE}:5000/lab/image:one"
+
+
+def serve(spaces: Spaces, work: Path, name: str, address: str) -> None:
+    """Start a registry on the images of that outside, and wait for it."""
     config = json.loads((work / "registry/config.json").read_text())
-    config["http"]["addr"] = f"{OUTSIDE}:5000"
-    (work / "registry/config.json").write_text(json.dumps(config))
-    spaces.start("outside", "docker-registry", "serve", str(work / "registry/config.json"))
-    connect = f"import socket; socket.create_connection(('{OUTSIDE}', 5000), 1).close()"
+    config["http"]["addr"] = f"{address}:5000"
+    path = work / f"registry/{name}.json"
+    path.write_text(json.dumps(config))
+    spaces.start(name, "docker-registry", "serve", str(path))
+    connect = f"import socket; socket.create_connection(('{address}', 5000), 1).close()"
     for __ in range(100):
-        if spaces.run("outside", sys.executable, "-c", connect).returncode == 0:
-            return f"{OUTSIDE}:5000/lab/image:one"
+        if spaces.run(name, sys.executable, "-c", connect).returncode == 0:
+            return
         time.sleep(0.1)
     raise AssertionError("the registry does not answer")
 
@@ -194,6 +201,16 @@ def test_every_pull_is_in_the_log_of_the_proxy_and_nothing_else_leaves(spaces: S
         )
         refused = spaces.run("node", sys.executable, "-c", script, plan["services"]["proxy"]["url"])
         assert "HTTP Error 403" in refused.stderr
+        # The lab's own registry has its name in the proxy alone, and there at one port.
+        serve(spaces, work, "sandbox", "127.0.0.1")
+        image = "registry.agentlab.test/lab/image:one"
+        assert pull(spaces, work, image).returncode != 0
+        done = pull(spaces, work, image, plan["services"]["proxy"]["url"])
+        assert done.returncode == 0, done.stderr
+        assert f"client={NODE} method=CONNECT url=registry.agentlab.test:443 status=200" in log.read_text()
+        image = "registry.agentlab.test:5000/lab/image:one"
+        assert pull(spaces, work, image, plan["services"]["proxy"]["url"]).returncode != 0
+        assert f"client={NODE} method=CONNECT url=registry.agentlab.test:5000 status=403" in log.read_text()
     finally:
         spaces("sandbox", sys.executable, "-c", STOP, str(directory))
 

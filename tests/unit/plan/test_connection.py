@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, checks, configs, created, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import (
+    build,
+    certificates,
+    checks,
+    configs,
+    created,
+    profile,
+    proxied,
+)
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import services
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
@@ -58,6 +67,28 @@ def test_install_config_names_the_proxy_and_what_is_near(name: str, url: str, ne
         "httpsProxy": url,
         "noProxy": f"{plan['cluster']['domain']},{near}",
     }
+
+
+def test_the_lab_payload_is_behind_the_proxy() -> None:
+    """Without mirrors the machines need the proxy for each pull: it alone knows the registry's name."""
+    plan = build.build(chosen(connection="proxied"), "lab")
+    assert plan["installer"]["image_digest_sources"] == []
+    assert proxied.registry(plan) == "registry.agentlab.test"
+    config = configs.install_config(plan, pull_secret={"auths": {}}, ssh_key="", trust_bundle="")
+    assert "imageDigestSources" not in config
+    auths = json.loads(config["pullSecret"])["auths"]
+    assert auths["registry.agentlab.test"] == auths[f"{plan['services']['host']}:5000"]
+    assert "registry.agentlab.test" in certificates.served_names(plan)
+    assert "registry.agentlab.test" not in json.dumps(plan["networks"])
+
+
+def test_a_lab_with_mirrors_or_another_payload_has_no_registry_behind_the_proxy() -> None:
+    mirrored, real = chosen(connection="proxied"), chosen("sno_ipv4_ocp", connection="proxied")
+    mirrored["installer"]["image_digest_sources"] = [{"source": "a.test/b", "mirrors": ["c.test/b"]}]
+    for given in (mirrored, real, chosen(connection="connected")):
+        plan = build.build(given, "lab")
+        assert proxied.registry(plan) is None
+        assert "registry.agentlab.test" not in certificates.served_names(plan)
 
 
 def test_contradictions_are_named() -> None:
