@@ -41,6 +41,8 @@ VARIABLES = {
     "agent-installer-orchestrator": "INSTALLER_IMAGE",
     "agent-installer-csr-approver": "CONTROLLER_IMAGE",
 }
+# Written by the ISO, for all units of the live system, and by the machine config, for those of an installed node.
+PROXY, NODE_PROXY = Path("/etc/systemd/system.conf.d/10-default-env.conf"), Path("/etc/mco/proxy.env")
 SERVICE_PORT = 8090
 INSTALLER = "assisted-installer"  # the container of a running installation
 SERVICE, AGENT, API, KUBELET = "assisted-service.service", "agent.service", "kube-apiserver.service", "kubelet.service"
@@ -357,7 +359,7 @@ def replace(place: Place, image: str) -> int:
     if place.busy():
         return BUSY
     begin = time.monotonic()
-    run("podman", "pull", "--quiet", "--authfile", place.secret, image)
+    pull(place.secret, image)
     note(step=f"image pulled in {time.monotonic() - begin:.1f} s")
     try:
         place.use(image)
@@ -366,6 +368,15 @@ def replace(place: Place, image: str) -> int:
         place.use(before)
         raise
     return 0
+
+
+def pull(secret: str, image: str) -> None:
+    """Pull an image as a unit does: a proxy is in the environment of units, not in that of a login."""
+    if read(PROXY).strip() or read(NODE_PROXY):
+        unit = ("systemd-run", "--quiet", "--wait", "--pipe", "--collect", f"--property=EnvironmentFile=-{NODE_PROXY}")
+        run(*unit, "podman", "pull", "--quiet", "--authfile", secret, image)
+    else:
+        run("podman", "pull", "--quiet", "--authfile", secret, image)
 
 
 def note(**fields: str) -> None:

@@ -92,6 +92,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     monkeypatch.setattr(on_node, "RUNTIME", tmp_path / "runtime")
     monkeypatch.setattr(on_node, "PAUSE", 0.01)
     monkeypatch.setattr(on_node, "STEADY_SECONDS", 0.1)
+    monkeypatch.setattr(on_node, "PROXY", tmp_path / "default-env.conf")
+    monkeypatch.setattr(on_node, "NODE_PROXY", tmp_path / "proxy.env")
     monkeypatch.setattr(on_node, "ANSWER_SECONDS", 5.0)
 
     class Health(BaseHTTPRequestHandler):
@@ -110,6 +112,16 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
         monkeypatch.setattr(on_node, "SERVICE_PORT", server.server_port)
         yield made
         server.shutdown()
+
+
+def test_an_image_is_pulled_with_the_proxy_of_units(node: Node) -> None:
+    node.runs(on_node.SERVICE)
+    (node.folder / "default-env.conf").write_text("[Manager]\n")
+    (node.folder / "bin/systemd-run").write_text('#!/bin/sh\necho "systemd-run $*" >> "$NODE/calls"\n')
+    (node.folder / "bin/systemd-run").chmod(0o755)
+    assert on_node.main(["service", API_SERVER, NEW]) == 0
+    (pull,) = [call for call in node.calls if "podman pull" in call]
+    assert pull.startswith("systemd-run ") and f"EnvironmentFile=-{on_node.NODE_PROXY}" in pull
 
 
 def test_the_service_gets_another_image_and_its_pod_stays(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
