@@ -17,7 +17,7 @@ from ..plan.machines import Node, home, in_network
 from ..plan.model import Plan
 from ..plan.topologies import TOPOLOGIES
 from ..vocabulary import PLATFORMS, UNINITIALIZED, WITH_VIPS
-from . import balancing, fencing, links, machine
+from . import balancing, fencing, links, machine, proxied
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
@@ -119,7 +119,8 @@ def _planned(finding: links.Finding) -> Check:
 
 def _access(plan: Plan) -> list[Check]:
     balancer = plan["services"].get("balancer")
-    return [*_names(plan), *_vips(plan), *map(_planned, balancing.findings(balancer) if balancer else ())]
+    served = map(_planned, balancing.findings(balancer) if balancer else ())
+    return [*_names(plan), *_vips(plan), *served, *map(_planned, proxied.findings(plan))]
 
 
 def _role_of(node: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What the machines pulled from the lab's registry, from its log: a row for each machine.
+"""What the machines pulled from the lab's registry, from its log and that of the lab's proxy: a row for each machine.
 
 The registry (the distribution's docker-registry) writes a line in logfmt when a response is complete; its time is that of the end.
 """
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...cluster import proxied
 from ...files import size_text
 from ...plan.machines import interfaces
 from ...plan.model import Plan
@@ -18,7 +19,7 @@ from ...redact import redact
 from ...state.events import moment, printable
 from .model import Interval, Lane, Mark
 
-LOG = "services/registry.log"
+LOGS = ("services/registry.log", "services/proxy.log")
 MAX_READ = 32 << 20
 """What is read of the end of the log: the pulls of dozens of hosts."""
 GAP = 2_000
@@ -55,28 +56,31 @@ class Response:
 def lanes(report: Path, plan: Plan | None) -> Iterator[Lane]:
     """Yield a row for each machine that pulled: when, how much and how fast; what the registry refused is marked.
 
-    report: the directory with the collected logs. Without the registry's log there are no rows. Raises `OSError`.
+    report: the directory with the collected logs. Without those of registry and proxy there are no rows. Raises `OSError`.
     """
-    path = report / LOG
-    if not path.is_file():
-        return
+    paths = [path for name in LOGS if (path := report / name).is_file()]
     names = (
         {at["ip"]: node["name"] for node in plan["nodes"] for nic in interfaces(node) for at in nic["addresses"]}
         if plan
         else {}
     )
     hosts: dict[str, list[Response]] = {name: [] for name in names.values()}
-    for one in _responses(path):
+    for one in (response for path in paths for response in _responses(path)):
         if one.address in names:
             hosts[names[one.address]].append(one)
     yield from (_lane(name, found) for name, found in hosts.items() if found)
 
 
 def parse(line: str) -> Response | None:
-    """Return the response that a line of the registry's log is about; None for another line.
+    """Return the response that a line of the registry's log is about, or the connection of one of the proxy's; None for another line.
 
     The duration is the sum of Go's units in `http.response.duration`; a field that is missing is empty or 0.
     """
+    if through := proxied.tunnel(line):
+        done = moment(through.time) or 0
+        return Response(
+            done - through.lasted, done, through.client, "CONNECT", through.url, through.status, through.size, ""
+        )
     fields: Mapping[str, str] = {key: quoted or bare for key, quoted, bare in _FIELD.findall(line)}
     end = moment(fields.get("time", ""))
     if end is None or not fields.get("msg", "").startswith("response completed"):
@@ -110,7 +114,11 @@ def _lane(name: str, responses: list[Response]) -> Lane:
     pulls: list[Interval] = []
     together: list[Response] = []
     for one in sorted(
-        (one for one in responses if one.method == "GET" and one.status < 300 and _CONTENT.match(one.uri)),
+        (
+            one
+            for one in responses
+            if one.status < 300 and (one.method == "CONNECT" or (one.method == "GET" and _CONTENT.match(one.uri)))
+        ),
         key=lambda one: one.start,
     ):
         if together and one.start > max(other.end for other in together) + GAP:
@@ -138,10 +146,12 @@ def _pull(responses: list[Response]) -> Interval:
     start, end = responses[0].start, max(one.end for one in responses)
     size = sum(one.size for one in responses)
     blobs = sum("/blobs/" in one.uri for one in responses)
+    tunnels = sum(one.method == "CONNECT" for one in responses)
+    counted = f"{tunnels} connections" if tunnels else f"{blobs} blobs, {len(responses) - blobs} manifests"
     rate = f", {size_text(round(size * 1000 / (end - start)))}/s" if end > start else ""
     return {
         "start": start,
         "end": end,
         "state": size_text(size),
-        "text": f"{blobs} blobs, {len(responses) - blobs} manifests{rate}",
+        "text": f"{counted}{rate}",
     }
