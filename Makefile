@@ -71,7 +71,7 @@ generate: environment ## write the schemas, the profile reference and the roles'
 	@$(BIN)/python ci/generate.py
 	@$(BIN)/python ci/role_readmes.py
 
-matrix: environment ## write docs/support.md from the records of e2e jobs
+matrix: environment ## write docs/support.md and docs/fields.md from the records of e2e jobs
 	@$(BIN)/python ci/results.py matrix
 
 lint: environment ## check the sources: ruff, mypy, ansible-lint, shellcheck, ansible-test sanity, documentation, archive

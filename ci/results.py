@@ -6,7 +6,7 @@ distribution and accelerator. `commit` ends in `-dirty` when the tree had other 
 
     python ci/results.py next [--jobs 2] [--minutes 40]   the jobs to run next, in one line; those of `make test` and those
                                                           whose real programs no variable names excluded
-    python ci/results.py matrix                           write docs/support.md
+    python ci/results.py matrix                           write docs/support.md and docs/fields.md
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible_collections.agentlab.ocp.ci import fields
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci.records import PASSED, Record, duration, load
 
@@ -109,8 +110,11 @@ def matrix(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]], no
 
 
 def write_matrix() -> None:
-    """Write docs/support.md."""
-    MATRIX.write_text(matrix(load(RESULTS), job_table(), datetime.datetime.now(datetime.UTC)))
+    """Write docs/support.md and docs/fields.md."""
+    records, table = load(RESULTS), job_table()
+    MATRIX.write_text(matrix(records, table, datetime.datetime.now(datetime.UTC)))
+    passed = last_passed(records, table)
+    fields.FIELDS.write_text(fields.page([job for job in table if job in passed]))
 
 
 def job_table() -> dict[str, Any]:
@@ -143,7 +147,7 @@ def main(argv: list[str]) -> int:
     following = commands.add_parser("next", help="print the jobs to run next: those that passed longest ago")
     following.add_argument("--jobs", type=int, default=2, help="maximum number of jobs (default: %(default)s)")
     following.add_argument("--minutes", type=float, default=40, help="time for all of them (default: %(default)s)")
-    commands.add_parser("matrix", help="write docs/support.md")
+    commands.add_parser("matrix", help="write docs/support.md and docs/fields.md")
     args = parser.parse_args(argv)
     if args.command == "next":
         print(*next_jobs(load(RESULTS), job_table(), leave=left_out(), most=args.jobs, minutes=args.minutes))

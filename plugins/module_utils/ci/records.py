@@ -13,7 +13,7 @@ from ..documents import load_json, read_file
 from ..state import write_atomic
 
 # Changes of these do not make a tree dirty.
-_RECORDS = (":!ci/results.jsonl", ":!ci/kills.jsonl", ":!docs/support.md")
+_RECORDS = (":!ci/results.jsonl", ":!ci/kills.jsonl", ":!docs/support.md", ":!docs/fields.md")
 
 
 PASSED, FAILED = "passed", "failed"

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.ci import results
+from ansible_collections.agentlab.ocp.ci import fields, results
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import records
 
 NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
@@ -90,7 +90,7 @@ def test_records_are_kept_and_a_wrong_line_is_named(tmp_path: Path) -> None:
 
 
 def test_the_support_matrix_rests_on_records(tmp_path: Path) -> None:
-    """docs/support.md is what `make matrix` writes, but for the marks of age; both as git has them, since an e2e job may write them now."""
+    """docs/support.md and docs/fields.md are what `make matrix` writes, but for the marks of age; both as git has them, since an e2e job may write them now."""
 
     def rows(text: str) -> list[str]:
         return [line.removesuffix(" stale |").removesuffix("  |") for line in text.splitlines()]
@@ -102,4 +102,22 @@ def test_the_support_matrix_rests_on_records(tmp_path: Path) -> None:
 
     path = tmp_path / "results.jsonl"
     path.write_text(staged("ci/results.jsonl"))
+    passed = results.last_passed(records.load(path), results.job_table())
+    assert staged("docs/fields.md") == fields.page([job for job in results.job_table() if job in passed])
     assert rows(staged("docs/support.md")) == rows(results.matrix(records.load(path), results.job_table(), NOW))
+
+
+def test_each_field_of_a_profile_has_a_check_or_a_test() -> None:
+    """By itself, or with the field that it is part of; no row is about a field that does not exist, or names a lost test."""
+    known, proof = fields.known(), fields.proof()
+    rows = {row.field.partition(": ")[0] for row in proof}
+    assert [field for field in known if not rows & {field, field.partition(".")[0]}] == []
+    assert sorted(rows - known.keys() - {field.partition(".")[0] for field in known}) == []
+    assert [row.test for row in proof if not (results.ROOT / row.test).exists()] == []
+
+
+def test_a_job_proves_the_choices_of_its_profile() -> None:
+    lines = fields.page(["e2e-agent-sno-oci"]).splitlines()
+    proven = [line.split("`")[1] for line in lines if "`e2e-agent-sno-oci`" in line]
+    assert {"platform: external", "boot.mode: minimal", "topology: sno", "external.platform_name"} <= set(proven)
+    assert "boot.mode: redfish" not in proven and "bonds.nics" not in proven
