@@ -42,6 +42,10 @@ class Unit(NamedTuple):
         """
         return self.unhealthy(name) and (self.state == "failed" or self.restarts >= RESTARTS)
 
+    def rejected(self) -> bool:
+        """Return whether it tries to pull an image that the host's signature policy rejects, which it does without an end."""
+        return "Source image rejected" in self.said
+
 
 @dataclass
 class Facts:

@@ -57,6 +57,7 @@ _TABLE = (
     _Row(r"is refused by the assisted service: .*401", ({"kind": "wrong_token", "node": "{host}"},)),
     _Row(r"is not part of this plan", ({"kind": "extra_host"},)),
     _Row(r"assisted-installer-controller-\S+: CrashLoopBackOff", ({"kind": "component_fails", "component": Component.CSR_APPROVER},)),
+    _Row(r"(?:(?P<host>[\w.-]+): )?No disk of the host matches the root device hints", ({"kind": "wrong_root_device", "node": "{host}"},)),
     _Row(r"A signature was required", ({"kind": "unsigned_image"},)),
     _Row(r"assisted-service never started", ({"kind": "component_fails", "component": Component.API_SERVER},)),
     _Row(r"pending-user-action|booted from the installation image|fix boot order", ({"kind": "boot_order", "node": "{host}"},)),
@@ -73,16 +74,16 @@ def of(cause: str, names: Mapping[str, str]) -> Suspect | None:
         match = re.search(row.pattern, cause)
         if not match:
             continue
-        said = re.search(HOST, cause)
+        said = match if match.groupdict().get("host") else re.search(HOST, cause)
         host = names.get(said["host"], said["host"] if said["host"] in names.values() else first) if said else first
         vm = re.search(r"VM \S+ \((?P<host>[\w.-]+)\)", cause)
         host = names.get(vm["host"], vm["host"]) if vm else host
         words = {
-            "host": host,
             "peer": next((name for name in names.values() if name != host), ""),
             "stage": next((stage for stage in STAGES if f" at {stage}" in cause), Stage.INSTALLING),
             "minutes": _MINUTES,
             **{name: value for name, value in match.groupdict().items() if value},
+            "host": host,
         }
         faults = [{key: _value(value, words) for key, value in fault.items()} for fault in row.faults]
         if any(fault.get("peer") == "" or fault.get("of") == "" for fault in faults):

@@ -96,7 +96,7 @@ def _service(plan: Plan) -> Made:
 
 def _unsigned(plan: Plan) -> Made:
     said = "Error: Source image rejected: A signature was required, but no signature exists"
-    return {"node_zero": {"assisted-service-pod.service": Unit("activating", 4, said)}}
+    return {"node_zero": {"assisted-service-pod.service": Unit("activating", 0, said)}}
 
 
 def _without_disk(plan: Plan) -> Made:

@@ -362,6 +362,18 @@ def test_root_device_hints_that_match_no_disk(said):
         ]
 
 
+def test_an_image_that_the_policy_rejects_is_not_waited_for():
+    """Its unit pulls again and again, and never restarts."""
+    said = "Error: Source image rejected: A signature was required, but no signature exists"
+    pulling = {
+        "assisted-service-pod.service": Unit("activating", 0, said),
+        "assisted-service.service": Unit("inactive"),
+    }
+    (first, *__) = causes(Facts(plan=PLAN, domains=RUNNING, node_zero=pulling))
+    assert first.text.endswith(f"assisted-service-pod.service on the rendezvous host 192.0.2.20 cannot start: {said}")
+    assert first.grace == SURE
+
+
 def test_a_machine_that_hangs():
     """An installed single node hung at 13 s, and nothing was found."""
     text = "[   34.343501] rcu: INFO: rcu_preempt self-detected stall on CPU\r\n[   34.34] rcu: \t1-...!: (4143 ticks this GP)\r\n"

@@ -122,6 +122,9 @@ FAULTS = {
     ],
     "host master-0 fails a validation: DNS wildcard configuration was detected for domain *.ci1.test": [{"kind": "dns_wildcard"}],
     "the assisted service at 192.168.111.20:8090 refuses this run's token (HTTP 401): it has expired": [{"kind": "expired_token"}],
+    "ci1_master_0: the host configuration could not be applied: master-1: No disk of the host matches the root device hints": [
+        {"kind": "wrong_root_device", "node": "master-1"}
+    ],
     "assisted-service never started: x fails repeatedly: Source image rejected: A signature was required, but no signature exists": [
         {"kind": "unsigned_image"}
     ],
