@@ -363,7 +363,7 @@ def test_root_device_hints_that_match_no_disk(said):
 
 
 def test_an_image_that_the_policy_rejects_is_not_waited_for():
-    """Its unit pulls again and again, and never restarts."""
+    """Its unit pulls repeatedly, and never restarts."""
     said = "Error: Source image rejected: A signature was required, but no signature exists"
     pulling = {
         "assisted-service-pod.service": Unit("activating", 0, said),
