@@ -40,11 +40,11 @@ NODE_ZERO_UNITS = (
     "start-cluster-installation",
 )
 # A line per unit: name, state, restarts, and for a stopped one the last error of the program itself, not of systemd and
-# podman. Few processes: each takes an emulated machine tenths of a second, while it is busy with the installation.
+# podman, and not that it tries again, which follows the reason. Few processes: each takes an emulated machine tenths of a second, while it is busy with the installation.
 _ASK_UNITS = r"""
 report() {
   case $state$restarts in active0 | inactive0) said= ;; *)
-    said=$(sudo journalctl -u "$id" -b -n 200 -o cat --no-pager 2>/dev/null | grep -v -E "^$id: |^[0-9]{4}-.* m=.* container " |
+    said=$(sudo journalctl -u "$id" -b -n 200 -o cat --no-pager 2>/dev/null | grep -v -E "^$id: |^[0-9]{4}-.* m=.* container |trying again$" |
       grep -i -E 'error|fail|cannot|unable' | tail -n 1) ;;
   esac
   echo "$id $state $restarts $said"
