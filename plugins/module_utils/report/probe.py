@@ -44,7 +44,8 @@ NODE_ZERO_UNITS = (
 _ASK_UNITS = r"""
 report() {
   case $state$restarts in active0 | inactive0) said= ;; *)
-    said=$(sudo journalctl -u "$id" -b -n 200 -o cat --no-pager 2>/dev/null | grep -v -E "^$id: |^[0-9]{4}-.* m=.* container |trying again$" |
+    said=$(sudo journalctl -u "$id" -b -n 200 -o cat --no-pager 2>/dev/null |
+      grep -v -E "^$id: |^[0-9]{4}-.* m=.* container |trying again$" |
       grep -i -E 'error|fail|cannot|unable' | tail -n 1) ;;
   esac
   echo "$id $state $restarts $said"
