@@ -40,7 +40,8 @@ NODE_ZERO_UNITS = (
     "start-cluster-installation",
 )
 # A line per unit: name, state, restarts, and for a stopped one the last error of the program itself, not of systemd and
-# podman, and not that it tries again, which follows the reason. Few processes: each takes an emulated machine tenths of a second, while it is busy with the installation.
+# podman, and not that it tries again, which follows the reason.
+# Few processes: each takes an emulated machine tenths of a second, while it is busy with the installation.
 _ASK_UNITS = r"""
 report() {
   case $state$restarts in active0 | inactive0) said= ;; *)
