@@ -109,12 +109,17 @@ def matrix(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]], no
     return HEADING + "".join(rows)
 
 
+def proven(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the profiles of the jobs that passed, names or contents, by job. records, table: as of `last_passed`."""
+    passed = last_passed(records, table)
+    return {job: row["profile"] for job, row in table.items() if job in passed}
+
+
 def write_matrix() -> None:
     """Write docs/support.md and docs/fields.md."""
     records, table = load(RESULTS), job_table()
     MATRIX.write_text(matrix(records, table, datetime.datetime.now(datetime.UTC)))
-    passed = last_passed(records, table)
-    fields.FIELDS.write_text(fields.page([job for job in table if job in passed]))
+    fields.FIELDS.write_text(fields.page(proven(records, table)))
 
 
 def job_table() -> dict[str, Any]:

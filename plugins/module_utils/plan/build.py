@@ -73,7 +73,7 @@ def build(profile: Profile, cluster: str) -> Plan:
         dialog.ask(nodes, rendezvous["ip"])
     gateway = machine["subnets"][0]["gateway"]
     services = lab_services(profile["services"], gateway, domain, state_directory(profile, cluster))
-    proxied.add(services, profile)
+    proxied.add(services, profile, domain)
     if behind:
         services["balancer"] = balancer(profile, nodes, networks, services["directory"], vips)
     fill_dns(networks, nodes, vips, domain)
@@ -281,7 +281,7 @@ def _installer(profile: Profile, networks: list[Network], services: Services) ->
         "image_digest_sources": _or(
             given["image_digest_sources"],
             _lab_mirrors(f"{services['host']}:{services['registry']['port']}")
-            if lab and "proxy" not in services
+            if lab and not proxied.registry(services)
             else [],
         ),
         "fips": given["fips"],

@@ -20,7 +20,7 @@ RENEW_BEFORE = datetime.timedelta(days=30)
 def served_names(plan: Plan) -> list[str]:
     """Return the names and addresses of the lab's server certificate."""
     machine = plan["networks"][0]
-    registry = proxied.registry(plan)
+    registry = proxied.registry(plan["services"])
     others = [own for one in plan.get("hypervisors") or [] if (own := one.get("further"))]
     return [
         plan["services"]["host"],

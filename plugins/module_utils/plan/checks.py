@@ -47,6 +47,10 @@ _NAMES = ""  # no field has this name
 
 # Boot modes in which each machine gets an image of its own.
 _OWN_IMAGE = ("redfish", "minimal", "cdrom")
+# Faults of images -> what is true of the lab payload's alone.
+_OF_LAB_IMAGES = {
+    "component_fails": "can be modified", "image_missing": "can be modified", "unsigned_image": "are known to have no signature",
+}  # fmt: skip
 
 
 def check(profile: Profile, cluster: str, withheld: Iterable[Path] = (), more: Iterable[Check] = ()) -> list[Finding]:
@@ -244,11 +248,9 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 fault["kind"],
                 "requires agentlab's own installer, without release.installer.binary or .git",
             )
-        if (
-            fault["kind"] in ("component_fails", "image_missing", "unsigned_image")
-            and profile["release"]["payload"] != "lab"
-        ):
-            yield (*path, "kind"), fault["kind"], "requires `release: {payload: lab}`: only its images can be modified"
+        if fault["kind"] in _OF_LAB_IMAGES and profile["release"]["payload"] != "lab":
+            reason = _OF_LAB_IMAGES[fault["kind"]]
+            yield (*path, "kind"), fault["kind"], f"requires `release: {{payload: lab}}`: only its images {reason}"
         if fault["kind"] == "wrong_token" and fault["node"] in names[:1]:
             yield (
                 (*path, "node"),

@@ -137,7 +137,7 @@ def _registry_auths(plan: Plan) -> dict[str, Any]:
     """Return the lab registry's part of the cluster's pull secret: `registry_auth`, and by the name that only the proxy knows."""
     made = registry_auth(plan)
     (auth,) = made["auths"].values()
-    if registry := proxied.registry(plan):
+    if registry := proxied.registry(plan["services"]):
         made["auths"][registry] = auth
     return made
 

@@ -200,6 +200,8 @@ class _ProxyService(TypedDict):
     """Its port."""
     url: Url
     """Its URL."""
+    environment: dict[Annotated[str, "word"], Annotated[str, "word"]]
+    """The variables with which a program of the lab reaches outside through it, and the lab itself without it."""
 
 
 class ProxyService(_ProxyService, total=False):

@@ -199,23 +199,21 @@ def _node_zero(facts: Facts) -> Iterator[Cause]:
         )
     if facts.cluster is not None or facts.nodes is not None:
         return
-    hopeless = any(unit.broken(name) or unit.rejected() for name, unit in facts.node_zero.items())
+    hopeless = any(unit.broken(name) for name, unit in facts.node_zero.items())
     for name, unit in sorted(facts.node_zero.items(), key=lambda item: not item[1].unhealthy(item[0])):
         if unit.unhealthy(name) or unit.state == "activating":
             yield Cause(
                 f"assisted-service never started: {name} on the rendezvous host {address} "
                 + (
-                    "cannot start"
-                    if unit.rejected()
-                    else "is still starting"
+                    "is still starting"
                     if not unit.unhealthy(name)
-                    else "fails repeatedly"
-                    if unit.restarts
                     else "has failed"
+                    if unit.state == "failed" and not unit.restarts
+                    else "fails repeatedly"
                 )
                 + (f": {unit.said[:300]}" if unit.said else ""),
                 facts.access.ssh(address, f"sudo journalctl --no-pager -u {name}"),
-                SURE if hopeless and (unit.unhealthy(name) or unit.rejected()) else None,
+                SURE if hopeless and unit.unhealthy(name) else None,
             )
     holders = [
         n["name"] for n in facts.plan["nodes"] for nic in interfaces(n) for a in nic["addresses"] if a["ip"] == address

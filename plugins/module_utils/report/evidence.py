@@ -32,19 +32,20 @@ class Unit(NamedTuple):
 
         name: of the unit without `.service`. Restarts count only for units whose name starts with `assisted-service`.
         """
-        return self.state == "failed" or (self.restarts > 0 and name.startswith("assisted-service"))
+        return self._hopeless or (self.restarts > 0 and name.startswith("assisted-service"))
 
     def broken(self, name: str) -> bool:
         """Return whether it will not start by itself.
 
-        name: as for `unhealthy`. A failed unit does not start by itself, and one that was restarted `RESTARTS` times is
-        not expected to.
+        name: as for `unhealthy`. A failed unit does not start by itself, nor does one whose image is rejected; one that was
+        restarted `RESTARTS` times is not expected to.
         """
-        return self.unhealthy(name) and (self.state == "failed" or self.restarts >= RESTARTS)
+        return self.unhealthy(name) and (self._hopeless or self.restarts >= RESTARTS)
 
-    def rejected(self) -> bool:
-        """Return whether it tries to pull an image that the host's signature policy rejects, which it does without an end."""
-        return "Source image rejected" in self.said
+    @property
+    def _hopeless(self) -> bool:
+        """Whether it has failed, or pulls an image without an end that the host's signature policy rejects."""
+        return self.state == "failed" or "Source image rejected" in self.said
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -162,7 +161,6 @@ def signer(stores: tuple[Store, Store], tmp_path: Path, monkeypatch: pytest.Monk
     made.close()
 
 
-@pytest.mark.skipif(not shutil.which("gpg"), reason="needs gpg")
 def test_an_image_without_the_signature_of_the_policy_is_refused(
     stores: tuple[Store, Store], tmp_path: Path, signer: Signer
 ) -> None:

@@ -73,7 +73,7 @@ def test_the_lab_payload_is_behind_the_proxy() -> None:
     """Without mirrors the machines need the proxy for each pull: it alone knows the registry's name."""
     plan = build.build(chosen(connection="proxied"), "lab")
     assert plan["installer"]["image_digest_sources"] == []
-    assert proxied.registry(plan) == "registry.agentlab.test"
+    assert proxied.registry(plan["services"]) == "registry.agentlab.test"
     config = configs.install_config(plan, pull_secret={"auths": {}}, ssh_key="", trust_bundle="")
     assert "imageDigestSources" not in config
     auths = json.loads(config["pullSecret"])["auths"]
@@ -87,7 +87,7 @@ def test_a_lab_with_mirrors_or_another_payload_has_no_registry_behind_the_proxy(
     mirrored["installer"]["image_digest_sources"] = [{"source": "a.test/b", "mirrors": ["c.test/b"]}]
     for given in (mirrored, real, chosen(connection="connected")):
         plan = build.build(given, "lab")
-        assert proxied.registry(plan) is None
+        assert proxied.registry(plan["services"]) is None
         assert "registry.agentlab.test" not in certificates.served_names(plan)
 
 

@@ -168,6 +168,11 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
             "network: {ipv4: 10.128.1.0/24}\n",
             "p.yml: installer.cluster_network.ipv4.0.cidr is '10.128.0.0/14': overlaps with network.ipv4 (10.128.1.0/24)",
         ),
+        ("arch: aarch64\n", "p.yml:1:1: arch is 'aarch64': must be x86_64"),
+        (
+            "faults: [{kind: unsigned_image}]\nrelease: {payload: okd, version: 4.20.0-okd-scos.13}\n",
+            "p.yml:1:11: faults.0.kind is 'unsigned_image': requires `release: {payload: lab}`: only its images are known to have no",
+        ),
         ("network: {ipv4: 100.64.3.0/24}\n", "overlaps with 100.64.0.0/16, which OVN-Kubernetes reserves"),
         ("network: {ipv4: 'fd00::/64'}\n", "p.yml:1:11: network.ipv4 is 'fd00::/64': must be an IPv4 network"),
         (

@@ -370,7 +370,9 @@ def test_an_image_that_the_policy_rejects_is_not_waited_for():
         "assisted-service.service": Unit("inactive"),
     }
     (first, *__) = causes(Facts(plan=PLAN, domains=RUNNING, node_zero=pulling))
-    assert first.text.endswith(f"assisted-service-pod.service on the rendezvous host 192.0.2.20 cannot start: {said}")
+    assert first.text.endswith(
+        f"assisted-service-pod.service on the rendezvous host 192.0.2.20 fails repeatedly: {said}"
+    )
     assert first.grace == SURE
 
 

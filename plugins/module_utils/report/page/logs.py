@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ...cluster.pulled import parse
 from ...documents import load_json
 from ...redact import Redactor, redact
 from ...state.events import Level, moment, printable
-from . import leases, pulls
+from . import leases
 from .model import Line, Source
 
 NEAR = 60_000
@@ -107,7 +108,7 @@ def _lines(raw: list[bytes], year: int) -> Iterator[Line]:
 def _line(text: str, year: int) -> Line:
     text = _ESCAPES.sub("", text.rstrip("\r"))
     at, level, unit = None, None, ""
-    if response := pulls.parse(text):
+    if response := parse(text):
         at, text = response.end, str(response)
     elif written := leases.parse(text):
         at, unit, text = written
