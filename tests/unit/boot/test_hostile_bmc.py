@@ -105,7 +105,7 @@ OPERATIONS: dict[str, Callable[[redfish.Bmc], object]] = {
 OF_MEDIA = ("medium", "insert", "eject")
 
 
-def operations(server: Bmc, names: Iterable[str] = OPERATIONS) -> list[str]:
+def operations(server: Bmc, names: Iterable[str] = tuple(OPERATIONS)) -> list[str]:
     """What connecting and each operation end with."""
     found: list[str] = []
 
