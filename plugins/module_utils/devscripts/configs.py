@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..plan import files
+from ..plan.topologies import TOPOLOGIES
 from . import variables
 from .builder import Builder
 from .nodes import network_configs, nmstate_dhcp
@@ -17,6 +18,7 @@ def installer(b: Builder) -> None:
     _platform(b)
     if b.boolean("AGENT_BM_HOSTS_IN_INSTALL_CONFIG"):
         b.put("installer.hosts_in", "install-config", "AGENT_BM_HOSTS_IN_INSTALL_CONFIG")
+    _fencing(b)
     b.text("NTP_SERVERS", "installer.ntp_sources", lambda text: [one for one in text.split(";") if one])
     fips = b.boolean("FIPS_MODE")
     if fips is not None:
@@ -46,6 +48,14 @@ def _platform(b: Builder) -> None:
         b.put("external.platform_name", name, *sources)
     elif sources:
         b.mapped["AGENT_PLATFORM_NAME"] = "the default of agentlab"
+
+
+def _fencing(b: Builder) -> None:
+    name = "FENCING_CREDENTIAL_IDENTIFIER"
+    if b.value(name) and not (b.topology and TOPOLOGIES[b.topology].fencing):
+        b.ignored[name] = "no node of this topology is fenced"
+        return
+    b.text(name, "installer.fencing_by", lambda text: "hostName" if text == "hostname" else text)
 
 
 def _ssh_key(b: Builder) -> None:

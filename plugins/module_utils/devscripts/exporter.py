@@ -368,6 +368,8 @@ class _Exporter:
             self.put("ASSETS_EXTRA_FOLDER", p["manifests_dir"], "installer.manifests_dir")
         if p["hosts_in"] == "install-config":
             self.put("AGENT_BM_HOSTS_IN_INSTALL_CONFIG", "true", "installer.hosts_in")
+        if p["fencing_by"] == "macAddress":
+            self.put("FENCING_CREDENTIAL_IDENTIFIER", "macAddress", "installer.fencing_by")
         for name in p["agent_config"]:
             self.lose(f"installer.agent_config.{name}")
 

@@ -291,7 +291,7 @@ LATER: dict[str, Row] = {
     "ENABLE_METALLB_MODE": Row("refused", "no operator is installed after the cluster"),
     "ENABLE_VIRTUAL_MEDIA_VIA_EXTERNAL_NETWORK": Row("ignored", _IPI),
     "EXTRA_NETWORK_NAMES": Row("mapped", "extra_networks[].name", "list"),
-    "FENCING_CREDENTIAL_IDENTIFIER": Row("refused", "fencing credentials name hosts", "text", "hostname"),
+    "FENCING_CREDENTIAL_IDENTIFIER": Row("mapped", "installer.fencing_by", "text", "hostname"),
     "MIRROR_CUSTOM_IMAGES": Row("refused", _MIRROR),
     "MIRROR_OLM": Row("refused", _MIRROR),
     "MIRROR_OLM_REMOTE_INDEX": Row("ignored", _OFF),

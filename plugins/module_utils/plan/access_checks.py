@@ -17,11 +17,14 @@ from .topologies import TOPOLOGIES
 
 
 def check_fencing(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Yield which BMCs lack credentials, where two masters fence each other.
+    """Yield which BMCs lack credentials, where two masters fence each other, and what is for fencing where none does.
 
     Only BMCs that are not the lab's are concerned: the lab's have those of `services.bmc`.
     """
     if not TOPOLOGIES[profile["topology"]].fencing:
+        if (by := profile["installer"]["fencing_by"]) != "hostName":
+            fencing = ", ".join(name for name, row in TOPOLOGIES.items() if row.fencing)
+            yield ("installer", "fencing_by"), by, f"requires a topology with fencing: {fencing}"
         return
     for node in (name for name, role, __ in node_names(profile) if role == "master"):
         given = profile["nodes"].get(node, {})

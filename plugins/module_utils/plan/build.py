@@ -290,6 +290,8 @@ def _installer(profile: Profile, networks: list[Network], services: Services) ->
     }
     if given["hosts_in"] != "agent-config":
         made["hosts_in"] = given["hosts_in"]
+    if given["fencing_by"] != "hostName":
+        made["fencing_by"] = given["fencing_by"]
     if given["mirrors_file"]:
         made["mirrors_file"] = given["mirrors_file"]
     if given["manifests"]:

@@ -187,8 +187,9 @@ def _baremetal_host(plan: Plan, node: Node) -> dict[str, Any]:
 def _fencing(plan: Plan, node: Node) -> dict[str, Any]:
     bmc = node["bmc"]
     wrong = any(faults.of_kind(plan, "fence_fails", node["name"]))
+    by_mac = plan["installer"].get("fencing_by") == "macAddress"
     return {
-        "hostname": node["name"],
+        **({"macAddress": node["nics"][0]["mac"]} if by_mac else {"hostname": node["name"]}),
         "address": bmc["address"].replace("redfish-virtualmedia+", "redfish+", 1),
         "username": bmc["username"],
         "password": f"{bmc['password']}-wrong" if wrong else bmc["password"],

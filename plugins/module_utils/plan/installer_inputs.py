@@ -68,6 +68,8 @@ class Installer(_Installer, total=False):
 
     hosts_in: Literal["agent-config", "install-config"] | None
     """The file that describes the machines; null, or not given: agent-config.yaml."""
+    fencing_by: Literal["hostName", "macAddress"] | None
+    """What names the node in fencing credentials; null, or not given: its host name."""
     mirrors_file: File | None
     """File with more mirrors, of oc-mirror v2 or `agentlab mirror`; null, or not given: there is none."""
     manifests: dict[Name, dict[str, Any]] | None

@@ -301,6 +301,8 @@ class InstallerOptions(TypedDict, total=False):
 
     hosts_in: Literal["agent-config", "install-config"]
     """The file that describes the machines. `install-config`: `platform.baremetal.hosts`, with their BMCs."""
+    fencing_by: Literal["hostName", "macAddress"]
+    """What names the node in each of `controlPlane.fencing.credentials`."""
     ssh_key_file: File | None
     """File with public keys that may log in to the nodes, in addition to the key of the run."""
     pull_secret_file: File | None

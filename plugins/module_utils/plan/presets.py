@@ -92,6 +92,7 @@ DEFAULTS: dict[str, Any] = {
     "boot": {"mode": "redfish", "eject": "never", "paths": 1},
     "installer": {
         "hosts_in": "agent-config",
+        "fencing_by": "hostName",
         "ssh_key_file": None,
         "pull_secret_file": None,
         "network_type": "OVNKubernetes",

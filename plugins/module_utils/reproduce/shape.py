@@ -62,6 +62,8 @@ def derive(install: Mapping[str, object], agent: Mapping[str, object]) -> Shape:
         raw.setdefault("installer", {})["install_config"] = overlay
     if install.get("fips"):
         raw.setdefault("installer", {})["fips"] = True
+    if raw["topology"] == "tnf" and _fenced_by_mac(install):
+        raw.setdefault("installer", {})["fencing_by"] = "macAddress"
     described = _list(agent, "hosts")
     if not described:
         described = [_host(host) for host in _list(_map(_map(install, "platform"), "baremetal"), "hosts")]
@@ -77,6 +79,12 @@ def derive(install: Mapping[str, object], agent: Mapping[str, object]) -> Shape:
         raw["addressing"] = "static"
     _rendezvous(agent, raw, nodes, unknown)
     return Shape(raw, str(_map(install, "metadata").get("name") or ""), names, unknown)
+
+
+def _fenced_by_mac(install: Mapping[str, object]) -> bool:
+    """Whether credentials name no host; openshift-install ignores the case of keys."""
+    credentials = _list(_map(_map(install, "controlPlane"), "fencing"), "credentials")
+    return not any(str(key).lower() == "hostname" for entry in credentials for key in entry)
 
 
 def _map(value: Mapping[str, object], key: str) -> Mapping[str, Any]:

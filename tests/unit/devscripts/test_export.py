@@ -179,6 +179,8 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
     raw["installer"] = {**installer, **({"install_config": overlay} if overlay else {})}
     if draw(st.booleans()):
         raw["installer"]["hosts_in"] = "install-config"
+    if raw.get("topology") == "tnf" and draw(st.booleans()):
+        raw["installer"]["fencing_by"] = "macAddress"
     bonded = draw(st.sampled_from([None, "active-backup", "balance-xor", "802.3ad"]))
     if bonded:
         raw["bonds"] = {"bond0": {"mode": bonded, "nics": ["eth0", "eth1"]}}

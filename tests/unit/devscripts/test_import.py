@@ -59,6 +59,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "AGENT_ISOLATED_NETWORK": (COMPACT + "AGENT_ISOLATED_NETWORK=false", {"hypervisor.egress": True}),
     "AGENT_USE_APPLIANCE_MODEL": (COMPACT + "AGENT_USE_APPLIANCE_MODEL=true", {"boot.mode": "config-image"}),
     "AGENT_MINIMAL_ISO": (COMPACT + "AGENT_MINIMAL_ISO=True", {"boot.mode": "minimal"}),
+    "FENCING_CREDENTIAL_IDENTIFIER": (
+        "AGENT_E2E_TEST_SCENARIO=TNF_IPV4\nFENCING_CREDENTIAL_IDENTIFIER=macAddress",
+        {"topology": "tnf", "installer.fencing_by": "macAddress"},
+    ),
     "AGENT_NMSTATE_DHCP": (
         "AGENT_E2E_TEST_SCENARIO=SNO_IPV4_DHCP\nAGENT_NMSTATE_DHCP=true",
         {"nodes.master-0.network_config": NMSTATE},
@@ -390,7 +394,7 @@ JOBS: dict[str, tuple[str, set[str]]] = {
     "two-node-fencing-ipv4": ("AGENT_E2E_TEST_SCENARIO=TNF_IPV4\nBMC_DRIVER=redfish", set()),
     "two-node-fencing-ipv4-mac": (
         "AGENT_E2E_TEST_SCENARIO=TNF_IPV4\nBMC_DRIVER=redfish\nNUM_WORKERS=0\nFENCING_CREDENTIAL_IDENTIFIER=macAddress",
-        {"FENCING_CREDENTIAL_IDENTIFIER"},
+        set(),
     ),
     "bad-dns": ("AGENT_E2E_TEST_SCENARIO=SNO_IPV4\nAGENT_TEST_CASES=bad_dns", {"AGENT_TEST_CASES"}),
     "appliance-dualstack": (
@@ -451,7 +455,8 @@ def test_ci_default_of_the_bmc_driver() -> None:
         ("ADDITIONAL_TRUST_BUNDLE=/nowhere", "the lab payload's registry has a certificate authority of its own"),
         (f"OPENSHIFT_RELEASE_IMAGE={IMAGE}\nADDITIONAL_TRUST_BUNDLE=/nowhere", "cannot be read: No such file"),
         (f"OPENSHIFT_RELEASE_IMAGE={IMAGE}\nMIRROR_IMAGES=true", "a real payload is not mirrored"),
-        ("FENCING_CREDENTIAL_IDENTIFIER=macAddress", "fencing credentials name hosts"),
+        ("AGENT_E2E_TEST_SCENARIO=TNF_IPV4\nFENCING_CREDENTIAL_IDENTIFIER=ip",
+         "installer.fencing_by is 'ip': must be one of hostName, macAddress"),
     ],
 )  # fmt: skip
 def test_values_that_are_refused(text: str, problem: str) -> None:

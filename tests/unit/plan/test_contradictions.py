@@ -122,6 +122,8 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
         ("topology: sno\nworker: {count: 1}\n", "worker.count is 1: a single node has no workers: must be 0, or 3 masters"),
         ("topology: compact\nmaster: {count: 2}\n", "master.count is 2: two masters need one arbiter (topology tna) or fencing (topology tnf)"),
         ("stack: ipv6\nhypervisor: {route: true}\n", "hypervisor.route is True: a route supports IPv4 addresses only"),
+        ("topology: compact\ninstaller: {fencing_by: macAddress}\n",
+         "installer.fencing_by is 'macAddress': requires a topology with fencing: tnf"),
         ("platform: baremetal\n", "Only platform none and external supports 1 ControlPlane and 0 Compute nodes"),
     ],
 )  # fmt: skip

@@ -54,6 +54,11 @@ def test_counts_sizes_and_fencing(tmp_path: Path) -> None:
     plan = secrets.into(plan, {"bmc": "password", "registry": "x", "registry_http": "x", "nodes": {}})
     config = configs.install_config(plan, pull_secret={}, ssh_key="", trust_bundle="")
     assert [entry["hostname"] for entry in config["controlPlane"]["fencing"]["credentials"]] == ["master-0", "master-1"]
+    plan["installer"]["fencing_by"] = "macAddress"
+    config = configs.install_config(plan, pull_secret={}, ssh_key="", trust_bundle="")
+    credentials = config["controlPlane"]["fencing"]["credentials"]
+    assert [entry["macAddress"] for entry in credentials] == [node["nics"][0]["mac"] for node in plan["nodes"][:2]]
+    assert not any("hostname" in entry for entry in credentials)
 
 
 def test_limits(tmp_path: Path) -> None:

@@ -48,6 +48,11 @@ def left(folder: Path, raw: dict[str, Any], cluster: str = "ostest", log: str = 
     return folder
 
 
+def test_credentials_for_fencing_keep_what_names_the_node(tmp_path: Path) -> None:
+    raw = {"topology": "tnf", "installer": {"fencing_by": "macAddress"}}
+    assert rendered(reproduce(left(tmp_path, raw)).raw) == rendered(raw)
+
+
 @pytest.mark.parametrize("name", sorted({path.stem for path in PROFILES.glob("*.yml")} - NOT_IN_CONFIGS))
 def test_configs_of_a_profile_give_the_same_configs_again(name: str, tmp_path: Path) -> None:
     raw = yaml.safe_load((PROFILES / f"{name}.yml").read_text())
