@@ -14,6 +14,7 @@ from functools import partial
 from ..addresses import in_url
 from ..documents import load_json, read_file
 from ..errors import LabError
+from ..installer.state import StateError, load_wait_for
 from ..sandbox import forward, namespaces, processes, proxy
 from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
@@ -78,6 +79,18 @@ def known(cluster: Cluster) -> dict[str, Target]:
     return {name: Target(name, endpoint["host"], endpoint["port"]) for name, endpoint in found.items()}
 
 
+def page(cluster: Cluster, url: str) -> str:
+    """Return where a browser shows the assisted service's page: `url`, with the run's token where the service requires one.
+
+    The token is in the fragment, which browsers keep to themselves: the page takes it from there and removes it.
+    """
+    with contextlib.suppress(StateError):
+        needs = load_wait_for(cluster.directory)
+        if needs.token and needs.scheme == "watcher":
+            return f"{url}/#token={needs.token}"
+    return f"{url}/"
+
+
 def ports(cluster: Cluster) -> dict[str, int]:
     """The ports of a forward that runs for the cluster, by name of their target; empty when none runs.
 
@@ -123,6 +136,8 @@ def _serve(cluster: Cluster, targets: list[Target], address: str, form: str | No
     for target in targets if not form else ():
         inside = f"proxy to *.{target.host}" if target.name == PROXY else f"{in_url(target.host)}:{target.port}"
         say(f"{_here(target, taken[target.name], address):<32} {inside}")
+    if "service" in taken and not form:
+        say(f"for a browser: {page(cluster, _here(known(cluster)['service'], taken['service'], address))}")
     if "api" in taken and not form:
         say(f"for a kubeconfig: agentlab kubeconfig --cluster {cluster.name}; stop forwarding with Ctrl-C")
     handlers = {PROXY: partial(proxy.relay, proxy.of_plan(cluster.plan))}

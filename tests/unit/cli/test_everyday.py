@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -30,6 +31,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli import (
 )
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import exec as exec_
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import OWN
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
@@ -178,6 +180,19 @@ def test_a_kubeconfig_leads_through_the_forward(
     assert [entry["name"] for entry in found["clusters"]] == ["prod", "agentlab-lab"]
     assert found["current-context"] == "agentlab-lab"
     assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_browser_gets_the_token_of_the_run(runs: Path) -> None:
+    """The page asked for a token, and nothing said where it is."""
+    lab, url = cluster.find("lab"), "http://127.0.0.1:40123"
+    assert forward.page(lab, url) == f"{url}/"
+    state: dict[str, Any] = {
+        "*image.Ignition": {"RendezvousIP": "192.168.111.20"},
+        "*gencrypto.AuthConfig": {"WatcherAuthToken": "a.b-c"},
+    }
+    for name, shown in (("4.22", f"{url}/#token=a.b-c"), ("4.14", f"{url}/")):
+        (lab.directory / ".openshift_install_state.json").write_text(json.dumps({**state, OWN: {"profile": name}}))
+        assert forward.page(lab, url) == shown
 
 
 def test_a_forward_that_is_over_has_no_ports(runs: Path) -> None:
