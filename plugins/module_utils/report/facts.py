@@ -15,7 +15,7 @@ from ..plan import rundir
 from ..plan.model import Plan
 from ..plan.stored import checked
 from ..shapes import Shape, ShapeError, check
-from ..state.recording import CAUSES, PROFILE, Answer, Player, Tape
+from ..state.recording import CAUSES, FILE, PROFILE, Answer, Player, Tape, at_the_end, load
 from .causes import Cause, signs
 from .evidence import Facts, Unit
 
@@ -64,7 +64,6 @@ def replayed(player: Player, plan: Plan, run_dir: Path | None = None) -> Facts:
     live = _ok(player.get("openshift", "/version"))
     if not live and nodes is not None and player.get("openshift", "/version") is not None:
         nodes = None
-    units: dict[str, Any] = _body(player, "/units", _UNITS, {})
     refused = player.get("assisted", "/infra-envs")
     return Facts(
         plan=plan,
@@ -77,15 +76,29 @@ def replayed(player: Player, plan: Plan, run_dir: Path | None = None) -> Facts:
         pods=_items(player, "/api/v1/pods", objects.PODS) or (),
         reachable=_body(player, "/reachable", {"*": bool}, {}),
         services=_body(player, "/services", _TEXTS, {}),
-        node_zero={
-            name: Unit(unit["state"], unit.get("restarts") or 0, unit.get("said") or "") for name, unit in units.items()
-        },
+        node_zero=_units(player),
         rendezvous_ip=_body(player, "/rendezvous-ip", str, ""),
         refusal=f"HTTP 401: {refused.body}" if refused and refused.status == 401 else "",
         refused=_body(player, "/refused", _TEXTS, {}),
         installer=_body(player, "/installer", str, ""),
         run_dir=run_dir,
     )
+
+
+def recorded_units(run_dir: Path) -> dict[str, Unit]:
+    """Return the units of the rendezvous host as the run's recording ends; none without one that can be read."""
+    path = run_dir / FILE
+    try:
+        return _units(at_the_end(load(path.read_bytes(), str(path))))
+    except (OSError, ValueError):
+        return {}
+
+
+def _units(player: Player) -> dict[str, Unit]:
+    units: dict[str, Any] = _body(player, "/units", _UNITS, {})
+    return {
+        name: Unit(unit["state"], unit.get("restarts") or 0, unit.get("said") or "") for name, unit in units.items()
+    }
 
 
 def cluster(player: Player) -> dict[str, Any] | None:

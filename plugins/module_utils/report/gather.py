@@ -298,11 +298,24 @@ class Gatherer:
             self.facts.reachable[node["name"]] = False
             raise
         self.facts.reachable[node["name"]] = True
-        if address == self.facts.rendezvous_ip:
-            self.facts.node_zero.update(units(self.run_dir, address))
-        if said := refusal(self.run_dir, address):
-            self.facts.refused[node["name"]] = said
+        for what, ask in (("units", self._units), ("agent", self._refusal)):
+            if why := _reason(partial(ask, node["name"], address)):
+                self.out.missing[f"{what} of {node['name']}"] = why
         self._logs(node["name"], address)
+
+    def _units(self, _name: str, address: str) -> None:
+        """Units of the rendezvous host; where it is too busy to answer, those that the wait found last."""
+        if address != self.facts.rendezvous_ip:
+            return
+        try:
+            self.facts.node_zero.update(units(self.run_dir, address))
+        except subprocess.SubprocessError:
+            self.facts.node_zero.update(facts.recorded_units(self.run_dir))
+            raise
+
+    def _refusal(self, name: str, address: str) -> None:
+        if said := refusal(self.run_dir, address):
+            self.facts.refused[name] = said
 
     def _logs(self, host: str, address: str) -> None:
         enter = ssh(self.run_dir, address, key=self.elsewhere.key if self.elsewhere else None)

@@ -18,7 +18,7 @@ from . import facts
 from .causes import CONTROLS, Cause, causes
 from .evidence import Facts, Unit
 from .hypervisor_logs import domain_states
-from .ssh import run, ssh
+from .ssh import LOGIN_SECONDS, run, ssh
 
 PACE = 10.0
 # The firmware's message at each boot: console logs contain all boots.
@@ -106,10 +106,10 @@ def units(run_dir: Path, address: str) -> dict[str, Unit]:
     """The units of the rendezvous host, in the order in which they need each other.
 
     address: of the rendezvous host. Keys are unit names without `.service`. Raises `subprocess.SubprocessError` when
-    ssh fails or takes longer than 60 s, and `ValueError` for an answer of another form.
+    ssh fails or takes longer than two minutes, and `ValueError` for an answer of another form.
     """
     found = {}
-    for line in run(*ssh(run_dir, address), _ASK_UNITS, limit=60).splitlines():
+    for line in run(*ssh(run_dir, address), _ASK_UNITS, limit=LOGIN_SECONDS).splitlines():
         name, state, restarts, *said = line.split(maxsplit=3)
         found[name] = Unit(state, int(restarts), said[0] if said else "")
     return found
@@ -120,7 +120,7 @@ def refusal(run_dir: Path, address: str) -> str:
 
     The text is the last message of its agent before it stops trying. Raises `subprocess.SubprocessError`, as `ssh.run`.
     """
-    return run(*ssh(run_dir, address), _ASK_REFUSAL).strip()
+    return run(*ssh(run_dir, address), _ASK_REFUSAL, limit=LOGIN_SECONDS).strip()
 
 
 def rendezvous_ip(plan: Plan, run_dir: Path) -> str:

@@ -4,8 +4,9 @@ import base64
 import io
 import json
 import stat
+import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import yaml
@@ -13,6 +14,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabErro
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.build import build
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import gather
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import causes
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_document, of_run
 from ansible_collections.agentlab.ocp.plugins.module_utils.screen import picture
 
@@ -89,6 +91,30 @@ def test_pictures_of_screens_are_pictures(plan: dict[str, Any], run_dir: Path, t
     with pytest.raises(LabError, match="is not a PPM"):
         gatherer._copy("screen/other.png", io.BytesIO(b"canary-manifest-3"))
     assert [path.name for path in found.parent.iterdir()] == [found.name]
+
+
+def test_units_are_those_of_the_wait_where_the_host_is_too_busy(
+    plan: dict[str, Any], run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wait had found the unit that fails; the report said that the service never answered, and had no log of the host."""
+
+    def busy(*_args: Any) -> NoReturn:
+        raise subprocess.TimeoutExpired("ssh", 120)
+
+    gatherer = gather.Gatherer(plan, run_dir, tmp_path / "report", (None, "watcher"))
+    logs: list[str] = []
+    monkeypatch.setattr(gatherer, "_logs", lambda name, _address: logs.append(name))
+    monkeypatch.setattr(gather, "run", lambda *_command, limit: "")
+    monkeypatch.setattr(gather, "refusal", busy)
+    monkeypatch.setattr(gather, "units", busy)
+    failing = {"state": "activating", "restarts": 4, "said": "exits with an error"}
+    gatherer.tape("lab", "/units", 200, {"assisted-service.service": failing})
+    gatherer._host(plan["nodes"][0])
+    assert logs == ["master-0"]
+    [cause] = causes(gatherer.facts)
+    assert cause.text.endswith("fails repeatedly: exits with an error")
+    assert gatherer.out.missing["units of master-0"] == gatherer.out.missing["agent of master-0"]
+    assert "120 seconds" in gatherer.out.missing["agent of master-0"]
 
 
 def _no_program(*command: str, limit: float = 0) -> str:
