@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, links, profile, schema
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 
 ROOT = Path(__file__).resolve().parents[1]
 PROOF = ROOT / "ci/proof.yml"
@@ -82,8 +83,10 @@ def page(passed: Mapping[str, str | Mapping[str, Any]]) -> str:
     for job, given in passed.items():
         raw = profile.read(given, PROFILES).raw if isinstance(given, str) else given
         complete = profile.complete(raw)
+        fenced = TOPOLOGIES[complete["topology"]].fencing
         derived = {
             "platform": build.platform_of(complete),
+            "installer": {**complete["installer"], **({} if fenced else {"fencing_by": None})},
             "boot": {**complete["boot"], "mode": links.boot_mode(complete)},
         }
         whole = dict(fields_of({**complete, **derived}))
