@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..releases import RELEASES, by_version
+from ..shapes import Shape, ShapeError, check
 from ..state import write_atomic
 from . import gojson
 from .errors import InstallerError
@@ -54,6 +55,14 @@ def save(directory: Path, state: Mapping[str, object]) -> None:
     write_atomic(directory / FILENAME, json.dumps(state).encode(), 0o600)
 
 
+_WAITED: Shape = {
+    "*image.Ignition": {"RendezvousIP": str},
+    "*manifests.AgentClusterInstall": {"Config": {"spec": {"platformType": str, "imageSetRef": {"name": str}}}},
+    "*gencrypto.AuthConfig": {"AgentAuthToken": str, "WatcherAuthToken": str},
+    OWN: {"profile": str},
+}
+
+
 class WaitFor(NamedTuple):
     """What `wait-for` needs.
 
@@ -71,13 +80,17 @@ class WaitFor(NamedTuple):
 def load_wait_for(directory: Path) -> WaitFor:
     """Read what `wait-for` needs of an installation's directory.
 
-    It may be ours or one of `openshift-install agent`. Raises `StateError` without a rendezvous IP, or without the
-    token that the release's service requires.
+    It may be ours or one of `openshift-install agent`. Raises `StateError` without a rendezvous IP, without the token
+    that the release's service requires, or when one of them is of another type.
     """
     nothing = "both AgentConfig and NMStateConfig are empty"
     if not directory.is_dir():
         raise StateError(f"{nothing}: {directory}: no such directory")
     state = load(directory)
+    try:
+        check(state, _WAITED, "state")
+    except ShapeError as error:
+        raise StateError(f"{directory / FILENAME}: {error}") from error
     ip = (state.get("*image.Ignition") or {}).get("RendezvousIP", "")
     if not ip:
         raise StateError(

@@ -13,7 +13,7 @@ from .networks import outside_balancer
 from .options import Profile
 from .presets import FAMILIES
 from .problems import Finding
-from .topologies import TOPOLOGIES
+from .topologies import TOPOLOGIES, fencing
 
 
 def check_fencing(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -23,8 +23,7 @@ def check_fencing(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """
     if not TOPOLOGIES[profile["topology"]].fencing:
         if (by := profile["installer"]["fencing_by"]) != "hostName":
-            fencing = ", ".join(name for name, row in TOPOLOGIES.items() if row.fencing)
-            yield ("installer", "fencing_by"), by, f"requires a topology with fencing: {fencing}"
+            yield ("installer", "fencing_by"), by, f"requires a topology with fencing: {fencing()}"
         return
     for node in (name for name, role, __ in node_names(profile) if role == "master"):
         given = profile["nodes"].get(node, {})

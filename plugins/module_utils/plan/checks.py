@@ -37,7 +37,7 @@ from .names import mac_address
 from .options import Profile
 from .presets import ROLES
 from .problems import Finding, Path, duplicates
-from .topologies import TOPOLOGIES
+from .topologies import TOPOLOGIES, fencing
 
 Check = Callable[[Profile, str], Iterable[Finding]]
 """Yields what is wrong with a complete profile, for a cluster with that name."""
@@ -132,9 +132,8 @@ def _check_counts(profile: Profile, _cluster: str) -> Iterator[Finding]:
             wanted = f"from {group.least} to {group.most}" if group.least < group.most else str(group.least)
             yield (role, "count"), count, f"must be {wanted} with topology {topology}"
     if masters == 2 and arbiters != 1 and not row.fencing:
-        fenced = ", ".join(name for name, other in TOPOLOGIES.items() if other.fencing)
         arbitrated = ", ".join(name for name, other in TOPOLOGIES.items() if other.arbiter.number)
-        remedy = f"two masters need one arbiter (topology {arbitrated}) or fencing (topology {fenced})"
+        remedy = f"two masters need one arbiter (topology {arbitrated}) or fencing (topology {fencing()})"
         yield ("master", "count"), 2, remedy
     if arbiters and masters != 2:
         yield ("arbiter", "count"), arbiters, f"an arbiter requires 2 masters, not {masters}: must be 0"
@@ -234,8 +233,7 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 "requires `addressing: dhcp`: an unplanned machine has no static address",
             )
         if fault["kind"] == "fence_fails" and not TOPOLOGIES[profile["topology"]].fencing:
-            fencing = ", ".join(name for name, row in TOPOLOGIES.items() if row.fencing)
-            yield (*path, "kind"), fault["kind"], f"requires a topology with fencing: {fencing}"
+            yield (*path, "kind"), fault["kind"], f"requires a topology with fencing: {fencing()}"
         if fault["kind"] in ON_BRIDGE and profile["hypervisor"]["kind"] != "sandbox":
             yield (
                 (*path, "kind"),

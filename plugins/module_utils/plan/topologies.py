@@ -107,6 +107,11 @@ TOPOLOGIES: dict[str, Topology] = {
 }
 
 
+def fencing() -> str:
+    """Return the names of the topologies whose masters fence each other, for messages."""
+    return ", ".join(name for name, row in TOPOLOGIES.items() if row.fencing)
+
+
 def preset(name: str, payload: str) -> dict[str, dict[str, int]]:
     """Return what a profile starts from for a topology: count and size of each role.
 

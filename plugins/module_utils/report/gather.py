@@ -298,17 +298,18 @@ class Gatherer:
             self.facts.reachable[node["name"]] = False
             raise
         self.facts.reachable[node["name"]] = True
-        for what, ask in (("units", self._units), ("agent", self._refusal)):
-            if why := _reason(partial(ask, node["name"], address)):
+        asks = {"agent": partial(self._refusal, node["name"], address)}
+        if address == self.facts.rendezvous_ip:
+            asks["units"] = partial(self._units, address)
+        for what, ask in asks.items():
+            if why := _reason(ask):
                 self.out.missing[f"{what} of {node['name']}"] = why
         self._logs(node["name"], address)
 
-    def _units(self, _name: str, address: str) -> None:
+    def _units(self, address: str) -> None:
         """Units of the rendezvous host; where it is too busy to answer, those that the wait found last."""
-        if address != self.facts.rendezvous_ip:
-            return
         try:
-            self.facts.node_zero.update(units(self.run_dir, address))
+            self.facts.node_zero.update(units(self.run_dir, address, LOGIN_SECONDS))
         except subprocess.SubprocessError:
             self.facts.node_zero.update(facts.recorded_units(self.run_dir))
             raise

@@ -102,14 +102,14 @@ def starting(text: str) -> str:
     return f"starting {greetings[-1][1]}"
 
 
-def units(run_dir: Path, address: str) -> dict[str, Unit]:
+def units(run_dir: Path, address: str, limit: float = 60) -> dict[str, Unit]:
     """The units of the rendezvous host, in the order in which they need each other.
 
-    address: of the rendezvous host. Keys are unit names without `.service`. Raises `subprocess.SubprocessError` when
-    ssh fails or takes longer than two minutes, and `ValueError` for an answer of another form.
+    address: of the rendezvous host; limit: seconds, which a wait has no more of. Keys are unit names without `.service`.
+    Raises `subprocess.SubprocessError` when ssh fails or takes longer, and `ValueError` for an answer of another form.
     """
     found = {}
-    for line in run(*ssh(run_dir, address), _ASK_UNITS, limit=LOGIN_SECONDS).splitlines():
+    for line in run(*ssh(run_dir, address), _ASK_UNITS, limit=limit).splitlines():
         name, state, restarts, *said = line.split(maxsplit=3)
         found[name] = Unit(state, int(restarts), said[0] if said else "")
     return found

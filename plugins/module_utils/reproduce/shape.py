@@ -62,7 +62,7 @@ def derive(install: Mapping[str, object], agent: Mapping[str, object]) -> Shape:
         raw.setdefault("installer", {})["install_config"] = overlay
     if install.get("fips"):
         raw.setdefault("installer", {})["fips"] = True
-    if raw["topology"] == "tnf" and _fenced_by_mac(install):
+    if TOPOLOGIES[raw["topology"]].fencing and _fenced_by_mac(install):
         raw.setdefault("installer", {})["fencing_by"] = "macAddress"
     described = _list(agent, "hosts")
     if not described:

@@ -31,7 +31,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli import (
 )
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import exec as exec_
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import OWN
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import OWN, StateError, load_wait_for
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
@@ -193,6 +193,25 @@ def test_a_browser_gets_the_token_of_the_run(runs: Path) -> None:
     for name, shown in (("4.22", f"{url}/#token=a.b-c"), ("4.14", f"{url}/")):
         (lab.directory / ".openshift_install_state.json").write_text(json.dumps({**state, OWN: {"profile": name}}))
         assert forward.page(lab, url) == shown
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"*image.Ignition": [1]},
+        {"*image.Ignition": {"RendezvousIP": [1]}},
+        {"*gencrypto.AuthConfig": {"WatcherAuthToken": {"a": 1}}},
+        {"*manifests.AgentClusterInstall": {"Config": {"spec": 3}}},
+        {OWN: {"profile": ["4.22"]}},
+    ],
+)
+def test_a_browser_gets_the_page_of_a_run_whose_state_is_damaged(runs: Path, state: dict[str, Any]) -> None:
+    lab, url = cluster.find("lab"), "http://127.0.0.1:40123"
+    good = {"*image.Ignition": {"RendezvousIP": "192.168.111.20"}, OWN: {"profile": "4.22"}}
+    (lab.directory / ".openshift_install_state.json").write_text(json.dumps({**good, **state}))
+    assert forward.page(lab, url) == f"{url}/"
+    with pytest.raises(StateError, match=r"\.openshift_install_state\.json: state\..* is "):
+        load_wait_for(lab.directory)
 
 
 def test_a_forward_that_is_over_has_no_ports(runs: Path) -> None:

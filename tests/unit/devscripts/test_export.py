@@ -179,7 +179,7 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
     raw["installer"] = {**installer, **({"install_config": overlay} if overlay else {})}
     if draw(st.booleans()):
         raw["installer"]["hosts_in"] = "install-config"
-    if raw.get("topology") == "tnf" and draw(st.booleans()):
+    if row.fencing and draw(st.booleans()):
         raw["installer"]["fencing_by"] = "macAddress"
     bonded = draw(st.sampled_from([None, "active-backup", "balance-xor", "802.3ad"]))
     if bonded:

@@ -420,6 +420,11 @@ def test_jobs_of_ci(job: str) -> None:
     assert plan["release"]["image"] == IMAGE and plan["hypervisor"]["egress"]
 
 
+def test_credentials_for_fencing_are_ignored_where_no_node_is_fenced() -> None:
+    found = read(COMPACT + "FENCING_CREDENTIAL_IDENTIFIER=macAddress")
+    assert found.ignored["FENCING_CREDENTIAL_IDENTIFIER"] == "no node of this topology is fenced"
+
+
 def test_ci_default_of_the_bmc_driver() -> None:
     assert "no machine through its BMC" in read(COMPACT + "OPENSHIFT_CI=true\nBMC_DRIVER=mixed").mapped["BMC_DRIVER"]
 

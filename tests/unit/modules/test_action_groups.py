@@ -15,7 +15,7 @@ COMMON = {"lab": {"plan", "owner"}, "installer": {"directory", "release_image", 
 
 
 def test_a_group_is_the_modules_with_its_options() -> None:
-    """`lab_tunnels` and `wait_for` were left out: a playbook that set the owner for its group met another user's cluster there."""
+    """`lab_tunnels` and `wait_for` were left out, so that `module_defaults` of the group did not set their plan and owner."""
     names = [f"agentlab.ocp.{path.stem}" for path in sorted((ROOT / "plugins/modules").glob("*.py"))]
     program = Path(sys.executable).parent / "ansible-doc"
     done = subprocess.run([program, "--json", *names], cwd=ROOT, capture_output=True, text=True, check=True)
