@@ -86,6 +86,7 @@ def page(passed: Mapping[str, str | Mapping[str, Any]]) -> str:
         fenced = TOPOLOGIES[complete["topology"]].fencing
         derived = {
             "platform": build.platform_of(complete),
+            "external": build.external_of(complete) if build.platform_of(complete) == "external" else None,
             "installer": {**complete["installer"], **({} if fenced else {"fencing_by": None})},
             "boot": {**complete["boot"], "mode": links.boot_mode(complete)},
         }

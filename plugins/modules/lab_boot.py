@@ -33,7 +33,7 @@ options:
       - V(iscsi) writes the image to the LUN that the machine boots from.
       - V(config-image) puts it into the domain's CD drive, and C(agentconfig.noarch.iso) next to it into another one.
       - V(interactive) is as V(redfish), with an image of hosts on whose screens the rendezvous host is chosen.
-      - V(manual) publishes the image and boots nothing.
+      - V(manual) publishes the image and boots nothing. It is changed while machines are to be booted by hand.
       - With O(nodes) it must be V(cdrom).
     type: str
     choices: [redfish, minimal, cdrom, usb, pxe, iscsi, config-image, interactive, manual]
@@ -62,8 +62,9 @@ options:
       - V(ejected) ejects the media. Running machines keep theirs until they are powered off.
       - V(released) powers off the existing machines (C(bare_metal) in the profile) that were booted, and ejects their media. The others
         are left as they are.
+      - V(noted) records that users booted the machines from the image, in O(mode=manual).
     type: str
-    choices: [booted, ejected, released]
+    choices: [booted, ejected, released, noted]
     default: booted
 """
 
@@ -119,7 +120,7 @@ def main() -> None:
             "image": {"type": "path", "required": True},
             "ca": {"type": "str"},
             "only": {"type": "list", "elements": "str", "default": []},
-            "state": {"type": "str", "choices": ["booted", "ejected", "released"], "default": "booted"},
+            "state": {"type": "str", "choices": ["booted", "ejected", "released", "noted"], "default": "booted"},
         },
         required_one_of=[("plan", "nodes")],
         mutually_exclusive=[("plan", "nodes"), ("plan", "cluster")],
@@ -153,10 +154,10 @@ def main() -> None:
         if module.check_mode and "AGENTLAB_NO_SANDBOX" in os.environ:
             return {"changed": True, "changes": [node["name"] for node in lab.nodes()]}
         if module.params["state"] != "booted":
-            named = lab.eject() if module.params["state"] == "ejected" else lab.release()
+            named = {"ejected": lab.eject, "released": lab.release, "noted": lab.note}[module.params["state"]]()
             return {"changed": bool(named), "changes": named}
         result = changed(lab.boot())
-        return result if mode.boots else {"changed": False, "changes": [], "url": lab.url()}
+        return result if mode.boots else {**result, "url": lab.url()}
 
     run(module, start)
 

@@ -49,14 +49,15 @@ class Lab:
     def boot(self) -> list[dict[str, str]]:
         """Boot the machines that were not booted from this image; return what was done (`name`, `before`, `after`).
 
-        Raises `LabError` when there is no image, and what reading and writing images and the machines' drivers raise.
+        In the mode `manual` these are left to a person, and nothing is recorded: `note` does that. Raises `LabError` when
+        there is no image, and what reading and writing images and the machines' drivers raise.
         """
         if not self.image.exists():
             raise LabError(f"{self.image}: no such image: agentlab image --cluster {self.plan['cluster']['name']}")
         images = self._images()
-        if not MODES[self.mode].boots:
-            return []
         state_dir, pool = Path(self.plan["hypervisor"]["state_dir"]), self.plan["hypervisor"]["pool"]
+        if not MODES[self.mode].boots:
+            return sequence.unbooted(self.nodes(), lambda node: images[node["name"]], state_dir)
         with connect() as connection, self._machines(connection) as machine:
             return sequence.boot(
                 self.nodes(),
@@ -66,6 +67,17 @@ class Lab:
                 lambda node: domain.blank(connection, pool, node) if carried([node]) else None,
                 check=self.check,
             )
+
+    def note(self) -> list[str]:
+        """Record that the machines were booted from this image by hand; return the names of those that were not recorded.
+
+        Raises `OSError` when there is no image.
+        """
+        state_dir, identity = (
+            Path(self.plan["hypervisor"]["state_dir"]),
+            sequence.identity(MODES[self.mode].files(self.image)),
+        )
+        return sequence.note(self.nodes(), identity, state_dir, check=self.check)
 
     def eject(self) -> list[str]:
         """Take the media out; return the names of the nodes that had one.

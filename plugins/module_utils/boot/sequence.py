@@ -103,6 +103,25 @@ def boot(
     return [done[node["name"]] for node in nodes if node["name"] in done]
 
 
+def unbooted(nodes: Sequence[Node], image: Callable[[Node], Image], state_dir: Path) -> list[dict[str, str]]:
+    """Return the machines that were not booted from their image, as `boot` does; what is `after` is left to a person."""
+    known = _booted(state_dir)
+    return [
+        {"name": node["name"], "before": "\n", "after": f"to be booted from {image(node).url}\n"}
+        for node in nodes
+        if known.get(node["name"]) != image(node).identity
+    ]
+
+
+def note(nodes: Sequence[Node], identity: str, state_dir: Path, *, check: bool = False) -> list[str]:
+    """Record that `nodes` were booted from the image `identity`; return the names of those for which this is new."""
+    known = _booted(state_dir)
+    new = [node["name"] for node in nodes if known.get(node["name"]) != identity]
+    if new and not check:
+        write_atomic(state_dir / FILE, json.dumps(known | dict.fromkeys(new, identity), indent=1) + "\n")
+    return new
+
+
 def booted(state_dir: Path) -> set[str]:
     """Return the names of the machines that were booted; none where the state directory has no record."""
     return {*_booted(state_dir)}

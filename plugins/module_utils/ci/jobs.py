@@ -41,6 +41,7 @@ class Job(TypedDict):
     verbs: bool
     fencing: bool
     foreign: bool
+    by_hand: bool
     ironic: bool
     day2: bool
     gather: bool
@@ -59,6 +60,7 @@ DEFAULTS: Job = {
     "verbs": False,
     "fencing": False,
     "foreign": False,
+    "by_hand": False,
     "ironic": False,
     "day2": False,
     "gather": False,

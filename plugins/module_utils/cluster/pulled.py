@@ -19,6 +19,7 @@ CONNECT = "CONNECT"
 """The method of a connection through the proxy; its `uri` is host and port."""
 CONTENT = re.compile(r"/v2/(?P<name>[^?]{1,255})/(?P<kind>blobs|manifests)/(?P<reference>[^/?]{1,160})\Z")
 """The path of a blob or a manifest."""
+OK = 200
 _MAX_LINE = 8192
 _FIELD = re.compile(r'(?:^| )(time|msg|err\.message|http\.[a-z.]{1,40})=(?:"((?:[^"\\]|\\.)*)"|(\S*))')
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s|µs|ns)")
@@ -85,6 +86,28 @@ def _connection(found: re.Match[str]) -> Response | None:
         return None
     start = end - int(found["lasted"])
     return Response(start, end, found["client"], CONNECT, found["url"], int(found["status"]), int(found["size"]))
+
+
+class Contents:
+    """The blobs and manifests that a registry's log has, each once for a client; `read` adds what is new in `log`."""
+
+    def __init__(self, log: Path) -> None:
+        self.log, self.position = log, 0
+        self.found: set[tuple[str, str]] = set()
+
+    def read(self) -> frozenset[tuple[str, str]]:
+        """Return address and URI of all that was served until now; where there is no log, what was found before."""
+        try:
+            with self.log.open("rb") as stream:
+                stream.seek(self.position)
+                # A line that is being written is read the next time.
+                text = stream.read().rpartition(b"\n")[0]
+        except OSError:
+            return frozenset(self.found)
+        self.position += len(text)
+        served = (parse(line) for line in text.decode(errors="replace").splitlines())
+        self.found |= {(one.address, one.uri) for one in served if one and one.status == OK and CONTENT.match(one.uri)}
+        return frozenset(self.found)
 
 
 def responses(log: Path, last: int | None = None) -> Iterator[Response]:

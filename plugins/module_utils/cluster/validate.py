@@ -17,7 +17,7 @@ from ..plan.machines import Node, home, in_network
 from ..plan.model import Plan
 from ..plan.topologies import TOPOLOGIES
 from ..vocabulary import PLATFORMS, UNINITIALIZED, WITH_VIPS
-from . import balancing, fencing, links, machine, proxied
+from . import balancing, fencing, links, machine, proxied, way_out
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
@@ -77,6 +77,8 @@ def validate(
         checks += _machines(plan, ask)
     if plan and ask and links.asked(plan):
         checks += _links(plan, ask)
+    if plan and ask:
+        checks += map(_planned, way_out.findings(plan, ask))
     if plan and ask and TOPOLOGIES[plan["cluster"]["topology"]].fencing:
         checks += map(_planned, fencing.findings(plan, ask))
     return [*checks, *(_access(plan) if plan else ())]

@@ -108,7 +108,7 @@ def build(profile: Profile, cluster: str) -> Plan:
     for add in (outside_build.add, hypervisors.add, ipi.add, iscsi.add):
         add(plan, profile)
     if platform == "external":
-        plan["cluster"]["external"] = _external(profile)
+        plan["cluster"]["external"] = external_of(profile)
     if maker := MAKERS.get(platform):
         for node in nodes:
             node["manufacturer"] = maker
@@ -136,10 +136,10 @@ def platform_of(profile: Profile) -> Platform:
     return profile["platform"] or ("none" if profile["master"]["count"] == 1 else "baremetal")
 
 
-def _external(profile: Profile) -> External:
-    name = profile["external"]["platform_name"]
-    manager = profile["external"]["cloud_controller_manager"] or ("External" if name == "oci" else "None")
-    return {"platform_name": name, "cloud_controller_manager": manager}
+def external_of(profile: Profile) -> External:
+    """Return the external platform of a complete profile: its name, and whether it has a cloud controller manager."""
+    name, manager = profile["external"]["platform_name"], profile["external"]["cloud_controller_manager"]
+    return {"platform_name": name, "cloud_controller_manager": manager or ("External" if name == "oci" else "None")}
 
 
 def node_names(profile: Profile) -> list[tuple[str, Role, int]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 
+from ..cluster.pulled import Contents
 from ..plan import phases
 from ..plan.machines import virtual
 from ..plan.model import Plan
@@ -28,7 +29,7 @@ _STEP = re.compile(r"^\[ *OK *\] (.+?)\r?$", re.MULTILINE)
 # systemd's greeting, and what the rendezvous host shows above its login prompt until its services run.
 _GREETING = re.compile(r"^Welcome to (?!GRUB)([^(!\r\n]{1,80}?) *(?:\([^\r\n]*)?!\r?$", re.MULTILINE)
 _WAITS = re.compile(r"^Waiting for services:\r?\n((?:  \S{1,80} \(\w{1,20}\)\r?\n){1,10})", re.MULTILINE)
-# Units are queried by ssh, which loads the rendezvous host: not while it may be booting, and rarely.
+# Units are queried by ssh, which loads the rendezvous host: not while it may be booting or shows progress, and rarely.
 UNITS_AFTER, UNITS_PACE = 120.0, 60.0
 NODE_ZERO_UNITS = (
     "assisted-service-pod",
@@ -136,9 +137,10 @@ class Probe:
     """Returns the current causes and the progress of booting machines, cached for `PACE` seconds.
 
     Call it with what a wait has seen; it completes that with machines, consoles, services of the lab, and units of the
-    rendezvous host. The units are queried from `UNITS_AFTER` seconds on, every `UNITS_PACE` seconds, and only while no
-    API answers. tape: gets what was found, and the causes; say: gets, until an API answers, a line for whatever is new on
-    the console of a machine that starts.
+    rendezvous host. The units are queried from `UNITS_AFTER` seconds on, after `UNITS_PACE` seconds without progress, and
+    only while no API answers. Progress are steps of a boot, what machines pulled, and states of units. tape: gets what
+    was found, and the causes; say: gets, until an API answers, a line for whatever is new on the console of a machine
+    that starts.
     """
 
     def __init__(
@@ -150,9 +152,10 @@ class Probe:
         self.address = rendezvous_ip(plan, run_dir)
         self.facts, self.asked = Facts(plan=self.plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0
         self.ask_units = time.monotonic() + UNITS_AFTER
+        self.pulls, self.progress = Contents(Path(plan["services"]["directory"]) / "registry/log"), set[Hashable]()
 
     def __call__(self, seen: Seen) -> Diagnosis:
-        found = Diagnosis(self.causes(seen), reached(self.facts.consoles))
+        found = Diagnosis(self.causes(seen), self.progress)
         if not (seen.cluster or seen.kube):
             self._show()
         return found
@@ -180,8 +183,16 @@ class Probe:
             except (OSError, ValueError, subprocess.SubprocessError):
                 self.facts.node_zero = {}
             self.asked = time.monotonic()
+            self._progress()
         self.facts.cluster, self.facts.events, self.facts.refusal = seen.cluster, seen.events, seen.refusal
         self.facts.nodes, self.facts.pods = [] if seen.kube else None, seen.pods
         found = causes(self.facts)
         facts.record(self.tape, self.facts, found, self.whole)
         return found
+
+    def _progress(self) -> None:
+        now: set[Hashable] = {*reached(self.facts.consoles), *self.pulls.read()}
+        now |= {(name, unit.state) for name, unit in self.facts.node_zero.items()}
+        if not now <= self.progress:
+            self.progress |= now
+            self.ask_units = max(self.ask_units, self.asked + UNITS_PACE)

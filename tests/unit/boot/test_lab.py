@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -136,7 +137,14 @@ def test_mode(
 
 def test_manual_publishes_and_boots_nothing(tmp_path: Path, done: dict[str, tuple[str, str]]) -> None:
     machines = made(tmp_path, "manual")
-    assert machines.boot() == [] and machines.eject() == [] and done == {}
+    waiting = machines.boot()
+    assert [change["name"] for change in waiting] == ["master-1", "master-0"] and machines.eject() == [] and done == {}
+    assert waiting[0]["after"] == "to be booted from http://[fd00::1]:8089/agent.iso\n"
+    assert dataclasses.replace(machines, check=True).note() == ["master-1", "master-0"] and machines.boot() == waiting
+    assert machines.note() == ["master-1", "master-0"]
+    assert machines.boot() == [] == machines.note(), "a second run does not wait"
+    machines.image.write_text("another image")
+    assert len(machines.boot()) == 2
     assert machines.url() == "http://[fd00::1]:8089/agent.iso"
     assert (tmp_path / "state/services/http/root/agent.iso").resolve() == tmp_path / "run/agent.iso"
 

@@ -14,6 +14,11 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report import probe
 from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Seen
 
 ROOT = Path(__file__).parents[3]
+GET = (
+    'time="2026-11-23T19:37:50.4Z" level=info msg="response completed" http.request.method=GET '
+    'http.request.remoteaddr="{}" http.request.uri="/v2/lab/release/blobs/sha256:{}" http.response.status={} '
+    "http.response.written=91\n"
+)
 SYSTEMCTL = r"""#!/bin/sh
 shift 3
 first=1
@@ -60,6 +65,36 @@ def test_units(node: Path) -> None:
     assert (node / "asked").read_text().split() == ["assisted-service.service", "agent-register-cluster.service"]
 
 
+def test_a_host_that_shows_progress_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it pulls, and states that its units have not had, count; a pull that is repeated does not."""
+    plan, __ = rundir.prepare(tmp_path, "sno_ipv4", ROOT / "config_examples", "ut")
+    plan["services"]["directory"] = str(tmp_path)
+    log, now, asked, states = tmp_path / "registry/log", [0.0], list[float](), ["activating", "failed", "activating"]
+    log.parent.mkdir()
+
+    def units(run_dir: Path, address: str) -> dict[str, probe.Unit]:
+        asked.append(now[0])
+        return {"assisted-service": probe.Unit(states.pop(0))}
+
+    monkeypatch.setattr(probe.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(probe.services, "errors", lambda plan: {})
+    monkeypatch.setattr(probe, "consoles", lambda plan: {})
+    monkeypatch.setattr(probe, "domain_states", lambda plan: None)
+    monkeypatch.setattr(probe, "units", units)
+    ask, progress = probe.Probe(plan, tmp_path), list[int]()
+    for step in range(0, 600, 20):
+        now[0] = step
+        blob = step if step < 300 else 280  # then a container that fails pulls the same again
+        with log.open("a") as stream:
+            stream.write(GET.format(f"192.168.111.20:4{step:04}", f"{blob:064}", 200))
+            stream.write(GET.format("192.168.111.20:40001", f"{step + 1:064}", 503))
+        progress.append(len(ask(Seen()).progress))
+    assert progress[0] == 1 and progress[14] == 15, "each blob"
+    assert asked[0] > 280 + probe.UNITS_PACE and len(asked) == 3
+    assert progress[-1] == 17, "and two states of the unit"
+    assert len(ask(Seen()).progress) == 17
+
+
 def test_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host that may just be booting is left alone, and later asked seldom, and no more once the service answers."""
     now, asked = [1000.0], []
@@ -69,6 +104,7 @@ def test_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "hypervisor": {"kind": "ssh"},
         "nodes": [],
         "boot": {"mode": "manual"},
+        "services": {"directory": str(tmp_path)},
     }
 
     def units(run_dir: Path, address: str) -> dict[str, probe.Unit]:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ...addresses import in_url
@@ -201,7 +202,11 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
     """Run the job's stages until one fails, and gather after a failure; report all but the last one, and return that."""
     *before, last = runner.job["stages"]
     for name in (*before, last):
-        stage = runner.stage(name)
+        if name == "boot" and runner.job["by_hand"]:
+            stage, person = _by_hand(runner)
+            _report(done, person)
+        else:
+            stage = runner.stage(name)
         if stage.error:
             if name in GATHER_AFTER and not runner.interrupt():
                 runner.stage("gather", last=True)
@@ -214,6 +219,13 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
                 break
             _report(done, stage)
     return stage
+
+
+def _by_hand(runner: Runner) -> tuple[Stage, Stage]:
+    """Run the stage `boot`, which waits for a person, together with `ci/by_hand.py`; return both."""
+    with ThreadPoolExecutor(1) as pool:
+        person = pool.submit(runner.program, "by_hand")
+        return runner.stage("boot"), person.result()
 
 
 def _after(runner: Runner, done: list[Stage], last: Stage) -> None:

@@ -212,7 +212,7 @@ class Runner:
         return done._replace(name="again" if name == "deploy" else f"again-{name}", error=error)
 
     def program(self, name: str, *arguments: str) -> Stage:
-        """Run `ci/<name>.py` with the cluster and `arguments`: `verbs` or `fencing` on an installed one, `foreign`, `ironic`.
+        """Run `ci/<name>.py` with the cluster and `arguments`: `verbs` or `fencing` on an installed one, `foreign`, `by_hand`, `ironic`.
 
         It has `VERBS_LIMIT` seconds; its output is `<name>.log` in the artifacts. The error has the lines that are not
         `ok`.
