@@ -1,4 +1,7 @@
-"""Checks of the nodes' hardware against a plan: host name, disk that was installed to, firmware, secure boot, TPM."""
+"""Checks of the nodes' machines against a plan: host name, disk that was installed to, firmware, secure boot, TPM, way out.
+
+Each node is asked once: a login takes an emulated machine seconds.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from ..documents import load_json
 from ..plan import disks
 from ..plan.machines import Disk, Node, address_of
 from ..plan.model import Plan
+from . import way_out
 from .links import Ask, Finding
 
 _SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
@@ -32,7 +36,7 @@ class Seen(NamedTuple):
 
     disk: serial number of the disk with the boot file system, or why there is none; lun: name of the iSCSI target whose LUN
     it is, or nothing; paths: number of its active paths if it is a multipath device, else 0; sizes: of all disks, in bytes, sorted;
-    firmware: `uefi` or `bios`; secure_boot, tpm: as messages.
+    firmware: `uefi` or `bios`; secure_boot, tpm: as messages; out: the answer to `way_out.question`.
     """
 
     name: str = ""
@@ -43,18 +47,19 @@ class Seen(NamedTuple):
     lun: str = ""
     paths: int = 0
     sizes: tuple[int, ...] = ()
+    out: str = ""
     problem: str = ""
 
 
 def look(plan: Plan, node: Node, ask: Ask) -> Seen:
     """Return what a node has.
 
-    ask: runs `COMMAND` on the node by its first address in the machine network. An error of it, or output of another
-    form, is `problem`.
+    ask: runs `COMMAND` and the question for the way out on the node by its first address in the machine network. An error
+    of it, or output of another form, is `problem`.
     """
     address = address_of(node, plan["networks"])
     try:
-        return read(ask(address, COMMAND), node["name"])
+        return read(ask(address, way_out.question(plan) + COMMAND), node["name"])
     except (OSError, ValueError, TypeError, KeyError) as error:
         return Seen(problem=f"{error}")
 
@@ -85,6 +90,7 @@ def read(text: str, name: str) -> Seen:
         lun=words.get("iscsi", "").strip() if (root or {}).get("tran") == "iscsi" else "",
         paths=words.get("paths", "").split().count(f"{_multipath(root or {})}:{_ACTIVE}"),
         sizes=tuple(sorted(int(one["size"]) for one in devices.values())),
+        out=words.get("out", "").strip(),
     )
 
 

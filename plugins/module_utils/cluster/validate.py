@@ -77,15 +77,13 @@ def validate(
         checks += _machines(plan, ask)
     if plan and ask and links.asked(plan):
         checks += _links(plan, ask)
-    if plan and ask:
-        checks += map(_planned, way_out.findings(plan, ask))
     if plan and ask and TOPOLOGIES[plan["cluster"]["topology"]].fencing:
         checks += map(_planned, fencing.findings(plan, ask))
     return [*checks, *(_access(plan) if plan else ())]
 
 
 def _machines(plan: Plan, ask: links.Ask) -> Iterable[Check]:
-    """Names, firmware, TPMs and disks of the nodes, which are asked at once; what is as planned is one line for each node."""
+    """Names, firmware, TPMs, disks and way out of the nodes, which are asked at once; as planned is one line for each node."""
     nodes = [node for node in plan["nodes"] if node["role"] != faults.EXTRA]
     with ThreadPoolExecutor() as pool:
         seen = list(pool.map(lambda node: machine.look(plan, node, ask), nodes))
@@ -99,6 +97,8 @@ def _machines(plan: Plan, ask: links.Ask) -> Iterable[Check]:
         for one in found:
             if not one.ok:
                 yield _planned(one._replace(subject=f"{one.subject} of {node['name']}"))
+    answers = {node["name"]: there.out for node, there in zip(nodes, seen, strict=True) if not there.problem}
+    yield from map(_planned, way_out.findings(plan, answers))
 
 
 def _links(plan: Plan, ask: links.Ask) -> Iterable[Check]:

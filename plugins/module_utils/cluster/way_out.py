@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 
-from ..plan import faults
-from ..plan.machines import Node, address_of
 from ..plan.model import Plan
-from .links import Ask, Finding
+from .links import Finding
 
 SECONDS = 5
 """How long a node waits for an answer."""
 
 
-def findings(plan: Plan, ask: Ask) -> Iterator[Finding]:
-    """Yield which nodes reach the host, and which ones should: all, or none where there is no way out but a proxy.
+def question(plan: Plan) -> str:
+    """Return the command by which a node prints `out yes` or `out no`; empty where the answer would mean nothing.
 
-    Nothing without a sandbox, without IPv4, which is all that leaves a lab, where packets keep their addresses, and with
+    That is without a sandbox, without IPv4, which is all that leaves a lab, where packets keep their addresses, and with
     `hypervisor.route` alone, by which the host answers the nodes.
     """
-    hypervisor, network = plan["hypervisor"], plan["networks"][0]
-    four = any(subnet["family"] == "ipv4" for subnet in network["subnets"])
-    leaves = hypervisor["egress"] and network["nat"]
-    answered = leaves or plan["services"].get("proxy") or not (hypervisor["egress"] or hypervisor["route"])
-    if hypervisor["kind"] != "sandbox" or not four or not answered:
-        return
-    nodes = [node for node in plan["nodes"] if node["role"] != faults.EXTRA]
-    command = f"ping -c 1 -W {SECONDS} {hypervisor['uplink']['host_address']} >/dev/null && echo yes || echo no"
+    hypervisor = plan["hypervisor"]
+    four = any(subnet["family"] == "ipv4" for subnet in plan["networks"][0]["subnets"])
+    closed = plan["services"].get("proxy") or not (hypervisor["egress"] or hypervisor["route"])
+    if hypervisor["kind"] != "sandbox" or not four or not (_leaves(plan) or closed):
+        return ""
+    ping = f"ping -c 1 -W {SECONDS} {hypervisor['uplink']['host_address']}"
+    return f"echo out $({ping} >/dev/null 2>&1 && echo yes || echo no); "
 
-    def reaches(node: Node) -> str:
-        try:
-            return ask(address_of(node, plan["networks"]), command).strip()
-        except (OSError, ValueError) as error:
-            return f"{error}"
 
-    with ThreadPoolExecutor() as pool:
-        said = dict(zip([node["name"] for node in nodes], pool.map(reaches, nodes), strict=True))
-    unknown = [f"{name}: {answer}" for name, answer in said.items() if answer not in ("yes", "no")]
-    there = [name for name, answer in said.items() if answer == "yes"]
-    yield Finding("way out of the lab", _shown([*said] if leaves else []), "; ".join(unknown) or _shown(there))
+def findings(plan: Plan, answers: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield which nodes reach the host, and which ones should: all, or none where there is no way out but a proxy.
+
+    answers: name of a node -> what it printed after `out`. Nothing without a question.
+    """
+    if question(plan):
+        there = [name for name, answer in answers.items() if answer == "yes"]
+        yield Finding("way out of the lab", _shown([*answers] if _leaves(plan) else []), _shown(there))
+
+
+def _leaves(plan: Plan) -> bool:
+    return plan["hypervisor"]["egress"] and plan["networks"][0]["nat"]
 
 
 def _shown(names: list[str]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import way_out
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import machine, way_out
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
@@ -20,15 +21,7 @@ def plan(name: str, **fields: Any) -> Any:
     return build.build(given, "ostest")
 
 
-def answering(*reaching: str) -> Any:
-    def ask(address: str, command: str) -> str:
-        assert "ping -c 1 -W 5 198.1" in command
-        return "yes\n" if address in reaching else "no\n"
-
-    return ask
-
-
-ALL = ("192.168.111.20", "192.168.111.21", "192.168.111.22")
+ALL = ("master-0", "master-1", "master-2")
 
 
 @pytest.mark.parametrize(
@@ -44,16 +37,24 @@ ALL = ("192.168.111.20", "192.168.111.21", "192.168.111.22")
     ],
 )
 def test_nodes_reach_what_is_planned(connection: str | None, reaching: tuple[str, ...], ok: bool, found: str) -> None:
-    (seen,) = way_out.findings(plan("compact_ipv4", network__connection=connection), answering(*reaching))
+    made = plan("compact_ipv4", network__connection=connection)
+    assert f"ping -c 1 -W 5 {made['hypervisor']['uplink']['host_address']} " in way_out.question(made)
+    (seen,) = way_out.findings(made, {name: "yes" if name in reaching else "no" for name in ALL})
     assert (seen.ok, seen.found) == (ok, found)
 
 
-def test_a_node_that_cannot_be_asked_is_a_finding() -> None:
-    def ask(address: str, command: str) -> str:
-        raise OSError("ssh: Connection refused")
+def test_a_node_prints_the_answer_with_what_else_it_is_asked() -> None:
+    """As sh(1) does it; a node that cannot be asked is a finding of its machine alone."""
+    made = plan("sno_ipv4")
 
-    (seen,) = way_out.findings(plan("sno_ipv4"), ask)
-    assert not seen.ok and seen.found == "master-0: ssh: Connection refused"
+    def ask(address: str, command: str) -> str:
+        question = command.replace("ping -c 1 -W 5 ", "test 192.0.2.1 = ").partition("; echo name")[0]
+        out = subprocess.run(["sh", "-c", question], capture_output=True, text=True, check=True).stdout
+        return f'{out}name master-0\nfirmware uefi\nsecure\ntpm\n{{"blockdevices": []}}'
+
+    seen = machine.look(made, made["nodes"][0], ask)
+    assert (seen.problem, seen.out) == ("", "no")
+    assert [one.ok for one in way_out.findings(made, {})] == [True]
 
 
 @pytest.mark.parametrize(
@@ -66,4 +67,5 @@ def test_a_node_that_cannot_be_asked_is_a_finding() -> None:
     ],
 )
 def test_no_finding_without_an_uplink_that_answers(name: str, fields: dict[str, Any]) -> None:
-    assert list(way_out.findings(plan(name, **fields), answering())) == []
+    made = plan(name, **fields)
+    assert way_out.question(made) == "" and list(way_out.findings(made, {"master-0": "yes"})) == []
