@@ -217,11 +217,15 @@ def _size(path: Path) -> int:
 
 
 def _volumes(domain: libvirt.virDomain) -> list[str]:
-    """Return the volume of each disk of a domain. Raises `SnapshotError` for a disk that is not a volume."""
+    """Return the volume of each disk of a domain that it writes to. Raises `SnapshotError` for one that is not a volume.
+
+    A USB stick is a disk, too, but read-only.
+    """
     found = []
     for disk in ET.fromstring(domain.XMLDesc(_INACTIVE)).findall("devices/disk"):
         source, target = disk.find("source"), disk.find("target")
-        if disk.get("device") == "disk" and source is not None and target is not None:
+        written = disk.get("device") == "disk" and disk.find("readonly") is None
+        if written and source is not None and target is not None:
             volume = source.get("volume")
             if not volume:
                 raise SnapshotError(
