@@ -171,6 +171,8 @@ def main() -> None:
         saver = snapshots(plan, directory, log) if plan and params["owner"] else None
         with saver or contextlib.nullcontext():
             binary = Path(params["binary"]) if params["binary"] else None
+            if saver and not binary:  # a build of openshift-install has its own
+                watch["clock"] = saver.clock
             outcome = wait_for_by(binary, Path(params["collection"] or "."))(
                 params["event"],
                 directory,

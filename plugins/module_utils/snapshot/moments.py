@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from ..errors import AgentlabError, AssistedError
@@ -25,16 +27,44 @@ class Service(Protocol):
     def clusters(self) -> list[dict[str, Any]]: ...
 
 
+class PausedClock:
+    """The time of an installation, a `watch.Clock`: it does not pass while a snapshot is saved, so no limit is exceeded by that."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._paused, self._since = 0.0, 0.0
+
+    def time(self) -> float:
+        with self._lock:
+            return (self._since or time.time()) - self._paused
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop the clock meanwhile; not for use within itself."""
+        with self._lock:
+            self._since = time.time()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._paused += time.time() - self._since
+                self._since = 0.0
+
+
 class Moments:
     """Saves the snapshots of a plan. The installation continues when one cannot be saved; `failures` has the messages.
 
     As a context manager it watches for `ready` meanwhile; call `installed` when the cluster is. A snapshot that exists is kept, so
-    that a run that started from it does not replace it.
+    that a run that started from it does not replace it. clock: for the wait.
     """
 
     def __init__(self, of: lab.Lab, service: Service, say: Say) -> None:
         self.lab, self.service, self.say = of, service, say
         self.failures: list[str] = []
+        self.clock = PausedClock()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -79,7 +109,8 @@ class Moments:
 
     def _save(self, name: str) -> None:
         try:
-            made = lab.save(self.lab, name, lambda text: self.say("warning", text))
+            with self.clock.stopped():
+                made = lab.save(self.lab, name, lambda text: self.say("warning", text))
         except (AgentlabError, ValueError, OSError) as error:
             self._fail(f"snapshot {name} was not saved: {error}")
             return

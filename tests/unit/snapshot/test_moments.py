@@ -106,3 +106,28 @@ def test_a_save_that_fails_does_not_end_the_wait(
         "snapshot installed was not saved: no space left",
     ]
     assert said == [f"warning: {text}" for text in made.failures]
+
+
+def test_the_clock_of_the_wait_stands_still_meanwhile(
+    tmp_path: Path, saved: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster that is ready for more than a minute fails: saving it may take as long on a busy host."""
+    made, __ = watch(tmp_path, Service("installing"), [])
+    now = [1000.0]
+    monkeypatch.setattr(moments.time, "time", lambda: now[0])
+    assert made.clock.time() == 1000
+
+    def save(*__: object) -> object:
+        before = made.clock.time()
+        now[0] += 90
+        assert made.clock.time() == before
+        raise SnapshotError("no space left")
+
+    monkeypatch.setattr(moments.lab, "save", save)
+    made._save("ready")
+    assert made.clock.time() == 1000
+    assert made.failures == ["snapshot ready was not saved: no space left"]
+    now[0] += 5
+    assert made.clock.time() == 1005
+    made._save("installed")
+    assert made.clock.time() == 1005
