@@ -187,6 +187,38 @@ def test_long_vlan_names_are_cut(machine: Path) -> None:
     assert "parent=enp130s0f1np1\n" in text
 
 
+LINKS = """[{"ifname": "lo", "address": "00:00:00:00:00:00"}, {"ifname": "tun0"},
+ {"ifname": "ens3", "address": "52:54:00:AA:BB:01", "permaddr": "52:54:00:aa:bb:00"},
+ {"ifname": "ens4", "address": "52:54:00:aa:bb:01"}]"""
+HOSTNAMED = """#!/bin/sh
+# It ends after half a minute without a question; one that comes at that moment is lost.
+echo "$@" >>$ASKED
+[ $(wc -l <$ASKED) -ge $FROM ]
+"""
+
+
+@pytest.mark.parametrize("mac", ["52:54:00:aa:bb:00", "52:54:00:aa:bb:01"])
+def test_host_name_by_the_own_mac_of_a_nic_in_a_bond(tmp_path: Path, mac: str) -> None:
+    """A bond gives its NICs one address; the name is set though the first attempts fail."""
+    for name, text in (
+        ("ip", f"#!/bin/sh\ncat <<E\n{LINKS}\nE\n"),
+        ("hostnamectl", HOSTNAMED),
+        ("sleep", "#!/bin/sh\n"),
+    ):
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    (tmp_path / "etc/assisted/hostnames").mkdir(parents=True)
+    (tmp_path / "etc/assisted/hostnames/52:54:00:aa:bb:99").write_text("other\n")
+    (tmp_path / "etc/assisted/hostnames" / mac).write_text("master-2\n")
+    asked, script = tmp_path / "asked", LIVE / "files/usr/local/bin/set-hostname.sh"
+    assert "The name of this host is master-2" in _run(script, tmp_path, ASKED=str(asked), FROM="3").stdout
+    assert asked.read_text().splitlines() == ["set-hostname master-2"] * 3
+    asked.unlink()
+    with pytest.raises(subprocess.CalledProcessError):
+        _run(script, tmp_path, ASKED=str(asked), FROM="99")
+
+
 def test_host_without_configuration_is_left_alone(machine: Path) -> None:
     _host(machine, 0, "52:54:00:ff:ff:ff=eth0", {"eth0.nmconnection": ""})
     assert "No matching host directories found" in _run(LIVE / "pre-network-manager-config.sh", machine).stdout

@@ -3,13 +3,18 @@
 set -euo pipefail
 
 shopt -s nullglob
-addresses=$(ip -j link | jq -r '.[].address // empty' | tr '[:upper:]' '[:lower:]')
+# A NIC in a bond has the bond's address, and its own as `permaddr`.
+addresses=$(ip -j link | jq -r '.[] | .address, .permaddr | select(.)' | tr '[:upper:]' '[:lower:]')
 for file in /etc/assisted/hostnames/*; do
     if grep -qxF "$(basename "$file")" <<< "$addresses"; then
         name=$(<"$file")
         echo "The name of this host is $name"
-        hostnamectl set-hostname "$name"
-        exit 0
+        # systemd-hostnamed ends when it is idle, and does not answer what arrives at that moment.
+        for (( try = 1; try <= 10; try++ )); do
+            hostnamectl set-hostname "$name" && exit 0
+            sleep 2
+        done
+        exit 1
     fi
 done
 echo "No host name is configured for this host"
