@@ -14,16 +14,20 @@ SECONDS = 5
 def question(plan: Plan) -> str:
     """Return the command by which a node prints `out yes` or `out no`; empty where the answer would mean nothing.
 
-    That is without a sandbox, without IPv4, which is all that leaves a lab, where packets keep their addresses, and with
+    A node that does not even reach its gateway, or cannot ask, prints `out unknown`. The answer would mean nothing
+    without a sandbox, without IPv4, which is all that leaves a lab, where packets keep their addresses, and with
     `hypervisor.route` alone, by which the host answers the nodes.
     """
     hypervisor = plan["hypervisor"]
-    four = any(subnet["family"] == "ipv4" for subnet in plan["networks"][0]["subnets"])
+    gateway = next((one["gateway"] for one in plan["networks"][0]["subnets"] if one["family"] == "ipv4"), None)
     closed = plan["services"].get("proxy") or not (hypervisor["egress"] or hypervisor["route"])
-    if hypervisor["kind"] != "sandbox" or not four or not (_leaves(plan) or closed):
+    if hypervisor["kind"] != "sandbox" or not gateway or not (_leaves(plan) or closed):
         return ""
-    ping = f"ping -c 1 -W {SECONDS} {hypervisor['uplink']['host_address']}"
-    return f"echo out $({ping} >/dev/null 2>&1 && echo yes || echo no); "
+    gone, out = (
+        f"sudo ping -c 1 -W {SECONDS} {address} >/dev/null 2>&1"
+        for address in (gateway, hypervisor["uplink"]["host_address"])
+    )
+    return f"echo out $({gone} || {{ echo unknown; exit; }}; {out} && echo yes || echo no); "
 
 
 def findings(plan: Plan, answers: Mapping[str, str]) -> Iterator[Finding]:
@@ -33,7 +37,9 @@ def findings(plan: Plan, answers: Mapping[str, str]) -> Iterator[Finding]:
     """
     if question(plan):
         there = [name for name, answer in answers.items() if answer == "yes"]
-        yield Finding("way out of the lab", _shown([*answers] if _leaves(plan) else []), _shown(there))
+        unknown = [name for name, answer in answers.items() if answer not in ("yes", "no")]
+        found = f"{', '.join(unknown)}: no answer of the gateway" if unknown else _shown(there)
+        yield Finding("way out of the lab", _shown([*answers] if _leaves(plan) else []), found)
 
 
 def _leaves(plan: Plan) -> bool:

@@ -43,18 +43,42 @@ def test_nodes_reach_what_is_planned(connection: str | None, reaching: tuple[str
     assert (seen.ok, seen.found) == (ok, found)
 
 
-def test_a_node_prints_the_answer_with_what_else_it_is_asked() -> None:
-    """As sh(1) does it; a node that cannot be asked is a finding of its machine alone."""
+@pytest.mark.parametrize(
+    ("answering", "out", "found"),
+    [
+        (("192.168.111.1",), "no", "no node reaches the host"),
+        (("192.168.111.1", "198."), "yes", "master-0 reach the host"),
+        (("198.",), "unknown", "master-0: no answer of the gateway"),
+        ((), "unknown", "master-0: no answer of the gateway"),
+    ],
+)
+def test_a_node_prints_the_answer_with_what_else_it_is_asked(
+    tmp_path: Path, answering: tuple[str, ...], out: str, found: str
+) -> None:
+    """As sh(1) does it. A node that cannot ask at all must not count as one that reaches nothing."""
     made = plan("sno_ipv4")
+    for name, text in (
+        ("sudo", 'exec "$@"'),
+        ("ping", f"case $5 in {'|'.join(f'{one}*' for one in answering) or '-'}) ;; *) exit 1 ;; esac"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
 
     def ask(address: str, command: str) -> str:
-        question = command.replace("ping -c 1 -W 5 ", "test 192.0.2.1 = ").partition("; echo name")[0]
-        out = subprocess.run(["sh", "-c", question], capture_output=True, text=True, check=True).stdout
-        return f'{out}name master-0\nfirmware uefi\nsecure\ntpm\n{{"blockdevices": []}}'
+        question = command.partition("; echo name")[0]
+        printed = subprocess.run(
+            ["sh", "-c", question],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        ).stdout
+        return f'{printed}name master-0\nfirmware uefi\nsecure\ntpm\n{{"blockdevices": []}}'
 
     seen = machine.look(made, made["nodes"][0], ask)
-    assert (seen.problem, seen.out) == ("", "no")
-    assert [one.ok for one in way_out.findings(made, {})] == [True]
+    assert (seen.problem, seen.out) == ("", out)
+    (one,) = way_out.findings(made, {"master-0": seen.out})
+    assert (one.found, one.ok) == (found, out == "no")
 
 
 @pytest.mark.parametrize(
