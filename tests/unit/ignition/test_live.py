@@ -191,7 +191,7 @@ LINKS = """[{"ifname": "lo", "address": "00:00:00:00:00:00"}, {"ifname": "tun0"}
  {"ifname": "ens3", "address": "52:54:00:AA:BB:01", "permaddr": "52:54:00:aa:bb:00"},
  {"ifname": "ens4", "address": "52:54:00:aa:bb:01"}]"""
 HOSTNAMED = """#!/bin/sh
-# It ends after half a minute without a question; one that comes at that moment is lost.
+# It fails until it was called FROM times.
 echo "$@" >>$ASKED
 [ $(wc -l <$ASKED) -ge $FROM ]
 """

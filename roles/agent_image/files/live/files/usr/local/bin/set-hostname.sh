@@ -9,7 +9,7 @@ for file in /etc/assisted/hostnames/*; do
     if grep -qxF "$(basename "$file")" <<< "$addresses"; then
         name=$(<"$file")
         echo "The name of this host is $name"
-        # systemd-hostnamed ends when it is idle, and does not answer what arrives at that moment.
+        # hostnamectl failed once on a busy host, which then kept a name made of its MAC.
         for (( try = 1; try <= 10; try++ )); do
             hostnamectl set-hostname "$name" && exit 0
             sleep 2
