@@ -1,8 +1,7 @@
 """Records of e2e jobs (`results.jsonl`), what CI runs next, and the support matrix in docs/support.md.
 
-Each line of `results.jsonl` is one run: `{"job", "profile", "commit", "date", "seconds", "result", "stages", "host"}`; `profile` is null for a job that
-has its profile in jobs.yml, `date` is UTC in ISO 8601, `seconds` are of the whole job, `stages` has those of each stage, `host` names
-distribution and accelerator. `commit` ends in `-dirty` when the tree had other changes than records.
+Each line of `results.jsonl` is one run, `Record` in module_utils/ci/records.py: `{"job", "profile", "commit", "date", "seconds", "result",
+"stages", "host"}`.
 
     python ci/results.py next [--jobs 2] [--minutes 40]   the jobs to run next, in one line; those of `make test` and those
                                                           whose real programs no variable names excluded
@@ -22,7 +21,7 @@ from typing import Any
 import yaml
 from ansible_collections.agentlab.ocp.ci import fields
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
-from ansible_collections.agentlab.ocp.plugins.module_utils.ci.records import PASSED, Record, duration, load
+from ansible_collections.agentlab.ocp.plugins.module_utils.ci.records import PASSED, Record, duration, load, profile_id
 
 ROOT = Path(__file__).resolve().parents[1]
 JOBS = ROOT / "ci/jobs.yml"
@@ -46,18 +45,17 @@ def last_passed(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]
     """The newest record of each job that passed with the profile that it has now.
 
     records: oldest first, as `load` returns them; table: as of `job_table`. Jobs that never passed, and those that had
-    another profile then, are absent. Of a profile in the job itself no change is seen.
+    another profile then, are absent. Of a profile's file in config_examples no change is seen.
     """
     return {
         record["job"]: record
         for record in records
-        if record["result"] == PASSED and record["job"] in table and record["profile"] == _named(table[record["job"]])
+        if record["result"] == PASSED and record["job"] in table and record["profile"] == _profile(table[record["job"]])
     }
 
 
-def _named(job: Mapping[str, Any]) -> str | None:
-    """The name of a job's profile, as a record has it: none with overrides, which are part of the profile."""
-    return job["profile"] if isinstance(job["profile"], str) and not job.get("overrides") else None
+def _profile(job: Mapping[str, Any]) -> str | None:
+    return profile_id(job["profile"], real_programs="overrides" in job)
 
 
 def next_jobs(
@@ -98,7 +96,7 @@ def matrix(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]], no
         stale = "stale" if now - date > datetime.timedelta(days=STALE_DAYS) else ""
         cells = [
             f"`{job}`",
-            record["profile"] or "in the job",
+            named if isinstance(named := table[job]["profile"], str) else "in the job",
             date.date(),
             record["commit"],
             duration(record["seconds"]),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from ..documents import load_json, read_file
 from ..state import write_atomic
@@ -22,7 +23,7 @@ DIRTY, UNKNOWN = "-dirty", "unknown"
 
 
 class Record(TypedDict):
-    """One job: `profile` is null for a job with a profile of its own, `date` is UTC in ISO 8601, `seconds` are of the whole job.
+    """One job: `profile` is as of `profile_id`, `date` is UTC in ISO 8601, `seconds` are of the whole job.
 
     stages: the seconds of each; host: distribution and accelerator; commit: ends in `-dirty` when the tree had other changes than records.
     """
@@ -40,6 +41,19 @@ class Record(TypedDict):
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "job": str, "profile": (str, type(None)), "commit": str, "date": str, "seconds": (int, float), "result": str, "stages": dict, "host": str,
 }  # fmt: skip
+
+
+def profile_id(profile: str | Mapping[str, Any], *, real_programs: bool) -> str | None:
+    """Return what a record says of a profile: its name, or for contents their digest, `sha256:` and 16 digits.
+
+    It is null for a job with real programs: their paths are part of its contents, and differ from one machine to the next.
+    A digest and not the contents, because these can hold passwords.
+    """
+    if real_programs:
+        return None
+    if isinstance(profile, str):
+        return profile
+    return f"sha256:{hashlib.sha256(json.dumps(profile, sort_keys=True).encode()).hexdigest()[:16]}"
 
 
 def append(record: Record, path: Path) -> None:

@@ -59,6 +59,26 @@ def test_a_run_with_another_profile_does_not_count() -> None:
     assert "`ha`" not in results.matrix(records, JOBS, NOW)
 
 
+def test_a_run_before_a_job_changed_its_own_profile_does_not_count() -> None:
+    """docs/fields.md named jobs for fields that their profiles got after the run."""
+    before, now = {"topology": "ha"}, {"topology": "ha", "stack": "ipv6"}
+    ran = record("ha", days=9, profile=records.profile_id(before, real_programs=False))
+    assert results.proven([ran], {"ha": {"profile": before}}) == {"ha": before}
+    assert results.proven([ran], {"ha": {"profile": now}}) == {}
+
+
+def test_the_paths_of_real_programs_are_no_part_of_a_record() -> None:
+    job = {"profile": "sno_ipv4", "overrides": {"agent-installer-node-agent": "AGENTLAB_REAL_AGENT"}}
+    assert results.proven([record("real", days=1, profile=None)], {"real": job}) == {"real": "sno_ipv4"}
+    assert results.proven([record("real", days=1)], {"real": job}) == {}
+
+
+def test_the_order_of_a_profiles_fields_does_not_matter() -> None:
+    one = {"stack": "ipv6", "master": {"vcpus": 1, "tpm": True}}
+    other = {"master": {"tpm": True, "vcpus": 1}, "stack": "ipv6"}
+    assert records.profile_id(one, real_programs=False) == records.profile_id(other, real_programs=False)
+
+
 def test_jobs_fit_into_the_time() -> None:
     records = [record("ha", days=9, seconds=1500), record("sno", days=5, seconds=300)]
     assert results.next_jobs(records, JOBS, most=2, minutes=20) == ["sno"]
@@ -66,8 +86,10 @@ def test_jobs_fit_into_the_time() -> None:
 
 
 def test_the_matrix_has_the_newest_run_that_passed_and_marks_old_ones() -> None:
-    table = JOBS | {"ha": {"profile": {"topology": "ha"}}}
-    text = results.matrix([record("sno", days=40), record("ha", days=2, profile=None, seconds=725)], table, NOW)
+    ha = {"topology": "ha"}
+    ran = records.profile_id(ha, real_programs=False)
+    table = JOBS | {"ha": {"profile": ha}}
+    text = results.matrix([record("sno", days=40), record("ha", days=2, profile=ran, seconds=725)], table, NOW)
     assert "| `sno` | sno_ipv4 | 2026-01-20 | abc1234 | 5m00s | Debian, TCG | stale |" in text
     assert "| `ha` | in the job | 2026-02-27 | abc1234 | 12m05s | Debian, TCG |  |" in text
     assert "`new`" not in text

@@ -355,13 +355,12 @@ def _execute(args: argparse.Namespace, __: shared.Place, artifacts: Path) -> int
 
 
 def _record(name: str, job: jobs.Job, done: list[Stage], start: datetime.datetime, seconds: float) -> records.Record:
-    given = job["profile"]
     host = platform.freedesktop_os_release()["PRETTY_NAME"]
     if "boot" in job["stages"]:  # other jobs need no accelerator, and detection takes a while
         host += ", KVM" if kvm.usable()["usable"] else ", TCG"
     return {
         "job": name,
-        "profile": given if isinstance(given, str) else None,
+        "profile": records.profile_id(job["profile"], real_programs=bool(job["overrides"])),
         "commit": records.commit(ROOT),
         "date": start.isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
