@@ -191,13 +191,13 @@ def remove(connection: libvirt.virConnect, name: str, mark: str) -> bool:
     return True
 
 
+def is_medium(disk: ET.Element) -> bool:
+    """Whether a `disk` of a domain's definition is a CD or a USB stick, which `set_media` puts in and takes away."""
+    return disk.get("device") == "cdrom" or any(target.get("bus") == "usb" for target in disk.findall("target"))
+
+
 def _media(devices: ET.Element) -> list[ET.Element]:
-    """CDs and USB sticks."""
-    return [
-        disk
-        for disk in devices.findall("disk")
-        if disk.get("device") == "cdrom" or any(target.get("bus") == "usb" for target in disk.findall("target"))
-    ]
+    return [disk for disk in devices.findall("disk") if is_medium(disk)]
 
 
 def set_media(connection: libvirt.virConnect, name: str, images: Sequence[str], medium: Medium = "cdrom") -> bool:

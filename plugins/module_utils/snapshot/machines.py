@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from ..documents import load_json
 from ..libvirt.connection import lookup
-from ..libvirt.domain import METADATA
+from ..libvirt.domain import METADATA, is_medium
 from ..libvirt.xmldiff import NAMESPACES
 from .manifest import OFF, PAUSED, RUNNING, Machine, SavedDisk, SnapshotError
 
@@ -217,15 +217,11 @@ def _size(path: Path) -> int:
 
 
 def _volumes(domain: libvirt.virDomain) -> list[str]:
-    """Return the volume of each disk of a domain that it writes to. Raises `SnapshotError` for one that is not a volume.
-
-    A USB stick is a disk, too, but read-only.
-    """
+    """Return the volume of each disk of a domain that it writes to. Raises `SnapshotError` for one that is not a volume."""
     found = []
     for disk in ET.fromstring(domain.XMLDesc(_INACTIVE)).findall("devices/disk"):
         source, target = disk.find("source"), disk.find("target")
-        written = disk.get("device") == "disk" and disk.find("readonly") is None
-        if written and source is not None and target is not None:
+        if not is_medium(disk) and source is not None and target is not None:
             volume = source.get("volume")
             if not volume:
                 raise SnapshotError(
