@@ -22,6 +22,7 @@ import yaml
 from ansible_collections.agentlab.ocp.ci import fields
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci.records import PASSED, Record, duration, load, profile_id
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.profile import overridden, read
 
 ROOT = Path(__file__).resolve().parents[1]
 JOBS = ROOT / "ci/jobs.yml"
@@ -108,9 +109,18 @@ def matrix(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]], no
 
 
 def proven(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the profiles of the jobs that passed, names or contents, by job. records, table: as of `last_passed`."""
+    """Return the profiles of the jobs that passed, names or contents, by job. records, table: as of `last_passed`.
+
+    That of a job with real programs has these as overrides, named by their variables.
+    """
     passed = last_passed(records, table)
-    return {job: row["profile"] for job, row in table.items() if job in passed}
+    return {
+        job: overridden(read(row["profile"], fields.PROFILES), row["overrides"]).raw
+        if "overrides" in row
+        else row["profile"]
+        for job, row in table.items()
+        if job in passed
+    }
 
 
 def write_matrix() -> None:

@@ -69,7 +69,8 @@ def test_a_run_before_a_job_changed_its_own_profile_does_not_count() -> None:
 
 def test_the_paths_of_real_programs_are_no_part_of_a_record() -> None:
     job = {"profile": "sno_ipv4", "overrides": {"agent-installer-node-agent": "AGENTLAB_REAL_AGENT"}}
-    assert results.proven([record("real", days=1, profile=None)], {"real": job}) == {"real": "sno_ipv4"}
+    [proven] = results.proven([record("real", days=1, profile=None)], {"real": job}).values()
+    assert proven["release"] == {"payload_overrides": job["overrides"]}
     assert results.proven([record("real", days=1)], {"real": job}) == {}
 
 
