@@ -7,6 +7,7 @@ import itertools
 import json
 import lzma
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -244,6 +245,25 @@ def test_dhcpv6_lease_of_a_mac(network: Callable[..., list[str]], tmp_path: Path
     assert client.returncode == -signal.SIGTERM
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["dhclient.conf"]
     assert not (tmp_path / "etc/resolv.conf").exists()
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
+def test_own_units_pass_systemd() -> None:
+    units = sorted(str(path) for path in (FILES / "rootfs" / "usr/lib/systemd/system").iterdir() if path.is_file())
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=False
+    )  # fmt: skip
+    # Programs of the lab's system are not here.
+    found = [line for line in done.stderr.splitlines() if "is not executable" not in line]
+    assert [line for line in found if any(Path(unit).name in line for unit in units)] == []
+
+
+def test_time_stamps_of_packets_stay_on() -> None:
+    """The kernel changes its code at each ping otherwise, and an emulated machine with two processors hangs some time."""
+    preset = (FILES / "rootfs" / "usr/lib/systemd/system-preset/40-machine-os.preset").read_text().splitlines()
+    unit = (FILES / "rootfs" / "usr/lib/systemd/system/packet-timestamps.socket").read_text().splitlines()
+    assert "enable packet-timestamps.socket" in preset[: preset.index("disable *")]
+    assert {"Timestamping=us", "WantedBy=sockets.target"} <= set(unit)
 
 
 def test_base_config_is_ignition() -> None:
