@@ -150,7 +150,9 @@ class Service:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         key = engine.config.get("EC_PUBLIC_KEY_PEM")
-        self.auth = Local(key) if engine.config.auth_type == "agent-installer-local" else None
+        # Releases from 4.18 on have USER_AUTH_TOKEN instead.
+        one_token = bool(engine.config.get("AGENT_AUTH_TOKEN"))
+        self.auth = Local(key, one_token=one_token) if engine.config.auth_type == "agent-installer-local" else None
         self.connections = limits.Connections()
         self.bodies = limits.RequestBodies()
         #: Requests in progress.

@@ -1,7 +1,7 @@
 """Authentication and authorization: local authentication with ES256 tokens of three schemes.
 
-The claim `auth_scheme` of a token names its scheme; the token is accepted only in that scheme's header. Source:
-`agent-installer-local` of assisted-service.
+The claim `auth_scheme` of a token names its scheme; the token is accepted only in that scheme's header. Release 4.17 has one token
+for agents and users, with the claim `infra_env_id`. Source: `agent-installer-local` of assisted-service.
 """
 
 from __future__ import annotations
@@ -32,9 +32,13 @@ def _decode(text: str) -> bytes:
 
 
 class Local:
-    """Checks tokens against the public key, given as in `EC_PUBLIC_KEY_PEM` (base64 of a PEM block `EC PUBLIC KEY`)."""
+    """Checks tokens against the public key, given as in `EC_PUBLIC_KEY_PEM` (base64 of a PEM block `EC PUBLIC KEY`).
 
-    def __init__(self, key: str) -> None:
+    one_token: agents and users have the same one, as in release 4.17.
+    """
+
+    def __init__(self, key: str, *, one_token: bool = False) -> None:
+        self._one_token = one_token
         try:
             pem = base64.b64decode(key, validate=True).decode()
             body = "".join(line for line in pem.strip().splitlines() if not line.startswith("-----"))
@@ -97,6 +101,10 @@ class Local:
             except Refused as err:
                 refused = err
                 continue
+            if self._one_token:
+                if not isinstance(claims.get("infra_env_id"), str):
+                    raise Refused(401, "claims are incorrectly formatted")
+                return scheme
             claim = claims.get("auth_scheme")
             if not isinstance(claim, str):
                 raise Refused(500, "malformed auth_scheme claim")

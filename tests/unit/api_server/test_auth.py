@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import auth
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials
 
 from .description import BASE
 from .lab import DESCRIPTION, V2, Agent, Lab
@@ -145,6 +146,22 @@ async def test_refusals(tmp_path: Path, headers: dict[str, str], status: int, te
             assert sorted(body) == ["code", "message"]
             assert body["code"] == status
             assert text in body["message"]
+
+
+async def test_release_4_17_has_one_token(tmp_path: Path) -> None:
+    """Its rendezvous host waited for ever: the service asked for a claim that the only token does not have."""
+    tokens = credentials.infra_env_token(str(uuid.uuid4()))
+    token = tokens["UserAuthToken"]
+    config = {**LOCAL, "EC_PUBLIC_KEY_PEM": tokens["PublicKey"], "AGENT_AUTH_TOKEN": token}
+    async with Lab(tmp_path, config) as lab:
+        assert (await lab.raw("GET", f"{V2}/infra-envs", headers={"Authorization": token}))[0] == 200
+        assert (await lab.raw("GET", f"{V2}/infra-envs"))[0] == 401
+        assert (await lab.raw("GET", f"{V2}/infra-envs", headers={"Authorization": TOKENS["userAuth"]}))[0] == 401
+    local = auth.Local(tokens["PublicKey"], one_token=True)
+    assert local.authorize(("agentAuth",), {"X-Secret-Key": token}) == "agentAuth"
+    signer = credentials.TokenSigner()
+    with pytest.raises(auth.Refused, match="claims are incorrectly formatted"):
+        auth.Local(signer.public(), one_token=True).authorize(("userAuth",), {"Authorization": signer.token({})})
 
 
 def test_expired_and_odd_claims() -> None:
