@@ -44,7 +44,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 
 
 def profile_id(profile: str | Mapping[str, Any], *, real_programs: bool) -> str | None:
-    """Return what a record says of a profile: its name, or for contents their digest, `sha256:` and 16 digits.
+    """Return what a record contains of a profile: its name, or for contents their digest, `sha256:` and 16 digits.
 
     It is null for a job with real programs: their paths are part of its contents, and differ from one machine to the next.
     A digest and not the contents, because these can hold passwords.

@@ -149,7 +149,7 @@ async def test_refusals(tmp_path: Path, headers: dict[str, str], status: int, te
 
 
 async def test_release_4_17_has_one_token(tmp_path: Path) -> None:
-    """Its rendezvous host waited for ever: the service asked for a claim that the only token does not have."""
+    """Its rendezvous host never got further: the service asked for a claim that the only token does not have."""
     tokens = credentials.infra_env_token(str(uuid.uuid4()))
     token = tokens["UserAuthToken"]
     config = {**LOCAL, "EC_PUBLIC_KEY_PEM": tokens["PublicKey"], "AGENT_AUTH_TOKEN": token}
