@@ -56,7 +56,7 @@ def last_passed(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]
 
 
 def _profile(job: Mapping[str, Any]) -> str | None:
-    return profile_id(job["profile"], real_programs="overrides" in job)
+    return profile_id(job["profile"], real_programs=bool(job.get("overrides")))
 
 
 def next_jobs(
@@ -116,7 +116,7 @@ def proven(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) ->
     passed = last_passed(records, table)
     return {
         job: overridden(read(row["profile"], fields.PROFILES), row["overrides"]).raw
-        if "overrides" in row
+        if row.get("overrides")
         else row["profile"]
         for job, row in table.items()
         if job in passed
