@@ -33,7 +33,8 @@ HERE = Path(__file__).parent
 # Seconds since 1970 after which no test begins, 0: no limit.
 UNTIL = float(os.environ.get("AGENTLAB_TESTS_UNTIL", "0"))
 
-os.umask(0o022)  # as the entry points, below which most tests call; those that start a program as a user does take 077
+UMASK = 0o022
+os.umask(UMASK)  # as the entry points, below which most tests call; those that start a program as a user does take 077
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
 
 
@@ -111,12 +112,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.fixture(autouse=True)
-def signal_handlers() -> Iterator[None]:
-    """Restore what the main function of a program sets: another test in this process may send itself a signal."""
+def process_settings() -> Iterator[None]:
+    """Restore what the main function of a program sets: another test may send itself a signal, or let other users read its files."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+    os.umask(UMASK)
 
 
 @pytest.fixture

@@ -327,7 +327,8 @@ def _proxy(plan: Plan, base: Path) -> Service:
         "shutdown_lifetime 1 second",
     ]
     files = {base / "squid.conf": ("\n".join(lines) + "\n", 0o644)}
-    argv = [find_program("squid", "squid"), "-N", "-f", f"{base}/squid.conf"]
+    # What prevents a start is in the log of the process, too (-d 0): squid has its own before it has read its files.
+    argv = [find_program("squid", "squid"), "-N", "-d", "0", "-f", f"{base}/squid.conf"]
     return Service(
         processes.Program(PROXY, argv, base / "log", {}, tuple(files)),
         files,

@@ -215,6 +215,15 @@ def test_every_pull_is_in_the_log_of_the_proxy_and_nothing_else_leaves(spaces: S
         spaces("sandbox", sys.executable, "-c", STOP, str(directory))
 
 
+def test_a_proxy_that_cannot_start_names_the_cause(spaces: Spaces, work: Path) -> None:
+    plan = lab(spaces, work, "proxied")
+    state, directory = Path(plan["hypervisor"]["state_dir"]), work / "processes"
+    state.chmod(0o700)  # closed to squid's user
+    done = spaces.run("sandbox", sys.executable, "-c", SERVE, json.dumps(plan), str(directory))
+    assert done.returncode != 0
+    assert f"Cannot open '{plan['services']['directory']}/proxy/log' for writing." in done.stderr
+
+
 def test_a_connected_lab_pulls_without_a_proxy(spaces: Spaces, work: Path) -> None:
     image = outside_registry(spaces, work)
     plan = lab(spaces, work, "connected")
