@@ -8,8 +8,10 @@ and after, so no test of another share, which changes the host, runs meanwhile.
 from __future__ import annotations
 
 import fcntl
+import ipaddress
 import os
 import signal
+import socket
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -68,6 +70,11 @@ def pytest_runtest_setup() -> None:
         pytest.skip("its turn comes in another run: this one has no time left")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than processors: a third of the time of the tests is waiting."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     # Not `--dist loadgroup`: with pytest 9.2, pytest-xdist 3.8 takes no notice of the groups.
     from xdist.scheduler import LoadScopeScheduling
@@ -119,6 +126,25 @@ def process_settings() -> Iterator[None]:
     for number, handler in before.items():
         signal.signal(number, handler)
     os.umask(UMASK)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_name_server() -> Iterator[None]:
+    """Know no names but this host's: a question that a name server does not answer takes five seconds."""
+    resolve = socket.getaddrinfo
+
+    def resolve_here(host: str | bytes | None, *rest: Any, **named: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name and name not in ("localhost", socket.gethostname()):
+            try:
+                ipaddress.ip_address(name)
+            except ValueError:
+                raise socket.gaierror(socket.EAI_NONAME, "Name or service not known") from None
+        return resolve(host, *rest, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", resolve_here)
+        yield
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def swarm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]
         service.start()
     try:
         settings = Settings(
-            service.url, clusters=3, topology={"sno": 1}, failures={"memory": 0.5}, keep=True, duration=20.0, think_time=0.0,
+            service.url, clusters=3, topology={"sno": 1}, failures={"memory": 0.5}, keep=True, duration=10.0, think_time=0.0,
             watch=0.5, controller_poll=0.2, installer_poll=0.1, poll_limit=0.2, register_interval=0.2, logs_kib=1,
         )  # fmt: skip
         report.save(asyncio.run(Swarm(settings).run()), folder)

@@ -164,14 +164,16 @@ def lab(spaces: Spaces, work: Path, connection: str) -> dict[str, Any]:
     return plan
 
 
-def pull(spaces: Spaces, work: Path, pullspec: str, proxy: str = "") -> subprocess.CompletedProcess[str]:
+def pull(
+    spaces: Spaces, work: Path, pullspec: str, *, proxy: str = "", seconds: int = 20
+) -> subprocess.CompletedProcess[str]:
     """Copy the image as the node, within seconds."""
     certs, target = work / "certs", work / "pulled"
     certs.mkdir(exist_ok=True)
     shutil.copy(work / "tls/ca.crt", certs / "ca.crt")
     shutil.rmtree(target, ignore_errors=True)
     return spaces.run(
-        "node", "timeout", "20" if proxy else "6", "skopeo", "--insecure-policy", "copy", "--quiet", "--src-creds=u:p",
+        "node", "timeout", str(seconds), "skopeo", "--insecure-policy", "copy", "--quiet", "--src-creds=u:p",
         f"--src-cert-dir={certs}", f"docker://{pullspec}", f"dir:{target}", HTTPS_PROXY=proxy,
     )  # fmt: skip
 
@@ -182,9 +184,9 @@ def test_every_pull_is_in_the_log_of_the_proxy_and_nothing_else_leaves(spaces: S
     log, directory = Path(plan["services"]["directory"]) / "proxy/log", work / "processes"
     try:
         spaces("sandbox", sys.executable, "-c", SERVE, json.dumps(plan), str(directory))
-        assert pull(spaces, work, image).returncode != 0
+        assert pull(spaces, work, image, seconds=3).returncode != 0
         assert "CONNECT" not in log.read_text()
-        done = pull(spaces, work, image, plan["services"]["proxy"]["url"])
+        done = pull(spaces, work, image, proxy=plan["services"]["proxy"]["url"])
         assert done.returncode == 0, done.stderr
         lines = [line for line in log.read_text().splitlines() if "method=CONNECT" in line]
         assert lines and all(f"client={NODE} method=CONNECT url={OUTSIDE}:5000 status=200" in line for line in lines)
@@ -193,7 +195,7 @@ def test_every_pull_is_in_the_log_of_the_proxy_and_nothing_else_leaves(spaces: S
         # Not with a route of the outside back to the lab either: the sandbox forwards nothing.
         spaces("outside", "ip", "route", "add", "192.168.111.0/24", "via", HOST)
         spaces("host", "ip", "route", "add", "192.168.111.0/24", "via", names.uplink("px")["address"])
-        assert pull(spaces, work, image).returncode != 0
+        assert pull(spaces, work, image, seconds=3).returncode != 0
         # The sandbox's own loopback stays closed.
         script = (
             "import sys, urllib.request as u\n"
@@ -204,12 +206,12 @@ def test_every_pull_is_in_the_log_of_the_proxy_and_nothing_else_leaves(spaces: S
         # The lab's own registry has its name in the proxy alone, and there at one port.
         serve(spaces, work, "sandbox", "127.0.0.1")
         image = "registry.agentlab.test/lab/image:one"
-        assert pull(spaces, work, image).returncode != 0
-        done = pull(spaces, work, image, plan["services"]["proxy"]["url"])
+        assert pull(spaces, work, image, seconds=3).returncode != 0
+        done = pull(spaces, work, image, proxy=plan["services"]["proxy"]["url"])
         assert done.returncode == 0, done.stderr
         assert f"client={NODE} method=CONNECT url=registry.agentlab.test:443 status=200" in log.read_text()
         image = "registry.agentlab.test:5000/lab/image:one"
-        assert pull(spaces, work, image, plan["services"]["proxy"]["url"]).returncode != 0
+        assert pull(spaces, work, image, proxy=plan["services"]["proxy"]["url"]).returncode != 0
         assert f"client={NODE} method=CONNECT url=registry.agentlab.test:5000 status=403" in log.read_text()
     finally:
         spaces("sandbox", sys.executable, "-c", STOP, str(directory))
@@ -236,4 +238,4 @@ def test_a_disconnected_lab_has_no_uplink(spaces: Spaces, work: Path) -> None:
     image = outside_registry(spaces, work)
     lab(spaces, work, "disconnected")
     assert names.uplink("px")["link"] not in spaces("host", "ip", "link")
-    assert pull(spaces, work, image).returncode != 0
+    assert pull(spaces, work, image, seconds=3).returncode != 0

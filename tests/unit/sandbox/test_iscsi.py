@@ -35,7 +35,8 @@ def plan(tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def service(plan: Any, tmp_path: Path) -> Iterator[lifecycle.Service]:
+def service(plan: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[lifecycle.Service]:
+    monkeypatch.setattr(processes, "TERM_SECONDS", 1.0)  # tgtd ignores SIGTERM
     yield iscsi.render(plan, tmp_path / "iscsi", find_program("tgtd", "tgt"), find_program("tgtadm", "tgt"))
     if running := processes.find(tmp_path, iscsi.NAME):
         with contextlib.suppress(ProcessLookupError):
@@ -64,13 +65,10 @@ def test_a_target_for_each_machine(plan: Any, service: lifecycle.Service, tmp_pa
     assert iscsi.targets(shown(service)) == {disk["iqn"]: disk["iqn"]}
 
 
-def test_ends_although_it_ignores_sigterm(
-    service: lifecycle.Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ends_although_it_ignores_sigterm(service: lifecycle.Service, tmp_path: Path) -> None:
     lifecycle.ensure({iscsi.NAME: service}, tmp_path)
     running = processes.find(tmp_path, iscsi.NAME)
     assert running
-    monkeypatch.setattr(processes, "TERM_SECONDS", 1.0)
     started = time.monotonic()
     assert processes.stop(tmp_path, iscsi.NAME)
     assert time.monotonic() - started < 2.0
