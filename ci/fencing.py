@@ -20,7 +20,9 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import fencin
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import load_plan
 
-# Longest silence of the API that counts as fenced; a job on a busy machine takes half of it.
+# Longest silence of the API while a node is fenced, in seconds.
+OUTAGE = 60.0
+# Longest wait for anything else.
 LIMIT = 300.0
 # How long the API is watched when it must not answer: several times what fencing takes.
 SILENT = 100.0
@@ -121,6 +123,8 @@ def freeze(verbs: Verbs) -> None:
             until("the API answers again", lambda: len(api.answers) > before and api.answers[-1] > frozen + 5, LIMIT)
             first = next(moment for moment in api.answers if moment > frozen + 5)
             last = max(moment for moment in api.answers if moment < first)
+            if first - last > OUTAGE:
+                raise Failed(f"the API did not answer for {first - last:.1f} s; at most {OUTAGE:.0f} s are expected")
             print(f"ok   the API did not answer for {first - last:.1f} s", flush=True)
             forced = [line for line in bmc_log(plan["hypervisor"]["state_dir"]) if "ForceOff" in line]
             if not forced:
