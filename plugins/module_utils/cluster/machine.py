@@ -6,7 +6,7 @@ Each node is asked once: a login takes an emulated machine seconds.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..documents import load_json
@@ -35,7 +35,7 @@ class Seen(NamedTuple):
     """What a node has; a USB stick is not one of its disks. problem: why that is not known.
 
     disk: serial number of the disk with the boot file system, or why there is none; lun: name of the iSCSI target whose LUN
-    it is, or nothing; paths: number of its active paths if it is a multipath device, else 0; sizes: of all disks, in bytes, sorted;
+    it is, or nothing; paths: number of its active paths if it is a multipath device, else 0; disks: size in bytes and bus of all, sorted;
     firmware: `uefi` or `bios`; secure_boot, tpm: as messages; out: the answer to `way_out.question`.
     """
 
@@ -46,7 +46,7 @@ class Seen(NamedTuple):
     disk: str = ""
     lun: str = ""
     paths: int = 0
-    sizes: tuple[int, ...] = ()
+    disks: tuple[tuple[int, str], ...] = ()
     out: str = ""
     problem: str = ""
 
@@ -89,7 +89,7 @@ def read(text: str, name: str) -> Seen:
         disk=str((root or {}).get("serial") or "no disk with /boot"),
         lun=words.get("iscsi", "").strip() if (root or {}).get("tran") == "iscsi" else "",
         paths=words.get("paths", "").split().count(f"{_multipath(root or {})}:{_ACTIVE}"),
-        sizes=tuple(sorted(int(one["size"]) for one in devices.values())),
+        disks=tuple(sorted((int(one["size"]), _bus(one)) for one in devices.values())),
         out=words.get("out", "").strip(),
     )
 
@@ -97,6 +97,12 @@ def read(text: str, name: str) -> Seen:
 def _multipath(disk: Mapping[str, Any]) -> str:
     """Return the name of the multipath device that a disk is a path of, or nothing."""
     return next((str(child["name"]) for child in disk.get("children") or [] if child["type"] == "mpath"), "")
+
+
+def _bus(disk: Mapping[str, Any]) -> str:
+    """Return the bus of a disk by its name in a profile; lsblk(8) knows no transport of virtio-scsi's."""
+    transport = str(disk.get("tran") or ("virtio" if str(disk["name"]).startswith("vd") else "scsi"))
+    return {"ata": "sata"}.get(transport, transport)
 
 
 def _mounted(device: Mapping[str, Any], place: str) -> bool:
@@ -120,8 +126,8 @@ def findings(node: Node, seen: Seen) -> Iterator[Finding]:
     if node.get("secure_boot"):
         yield Finding("secure boot", "enabled", seen.secure_boot)
     yield Finding("TPM", "2.0" if node["tpm"] else "none", seen.tpm)
-    planned = sorted(disk["size_gib"] * disks.GIB for disk in node["disks"])
-    yield Finding("disks", _sizes(planned), _sizes(seen.sizes))
+    planned = sorted((disk["size_gib"] * disks.GIB, disk["bus"]) for disk in node["disks"])
+    yield Finding("disks", _listed(planned), _listed(seen.disks))
     if iqn := node["disks"][0].get("iqn"):
         yield Finding("root disk", f"LUN of {iqn}", f"LUN of {seen.lun}" if seen.lun else f"local disk {seen.disk}")
         if paths := node["disks"][0].get("paths"):
@@ -141,5 +147,5 @@ def _named(disk: Disk | None) -> str:
     return disks.described(disk) if disk else "none"
 
 
-def _sizes(sizes: list[int] | tuple[int, ...]) -> str:
-    return ", ".join(f"{size / disks.GIB:g} GiB" for size in sizes) or "none"
+def _listed(found: Iterable[tuple[int, str]]) -> str:
+    return ", ".join(f"{size / disks.GIB:g} GiB {bus}" for size, bus in found) or "none"

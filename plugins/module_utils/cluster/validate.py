@@ -60,7 +60,7 @@ def validate(
     checks = [Check("kubeconfig", True, f"{kube.server} answers, {version.get('gitVersion', 'no version')}")]
     asked: list[tuple[str, Callable[[], Iterable[Check]]]] = [
         ("nodes", lambda: _nodes(plan, kube) if plan else _ready(kube)),
-        ("ClusterVersion", lambda: _cluster_version(kube)),
+        ("ClusterVersion", lambda: _cluster_version(kube, plan["release"]["version"] if plan else None)),
         ("ClusterOperators", lambda: _operators(kube)),
         ("pods", lambda: _pods(kube)),
     ]
@@ -209,14 +209,17 @@ def _platform(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
         )
 
 
-def _cluster_version(kube: ClusterClient) -> Iterable[Check]:
+def _cluster_version(kube: ClusterClient, planned: str | None) -> Iterable[Check]:
+    """planned: the version of the plan; None where it names none, as with a release image alone."""
     version = kube.cluster_version()
     ok = is_true(version, "Available") and not is_true(version, "Failing")
     desired = ((version.get("status") or {}).get("desired") or {}).get("version")
     states = ", ".join(
         f"{k}={c['status']}" for k, c in conditions(version).items() if k in ("Available", "Failing", "Progressing")
     )
-    yield Check("ClusterVersion", ok, f"{desired}: {states}")
+    # With an image, a plan may have `4.21` alone.
+    other = planned is not None and desired != planned and not str(desired).startswith(f"{planned}.")
+    yield Check("ClusterVersion", ok and not other, f"{desired}: {states}" + (f"; planned: {planned}" if other else ""))
 
 
 def _operators(kube: ClusterClient) -> Iterable[Check]:

@@ -27,7 +27,7 @@ def answer(node: dict[str, Any], root: int, **words: str) -> str:
         {
             "name": disk["target"],
             "type": "disk",
-            "tran": None,
+            "tran": disk["bus"] if disk["bus"] in ("sata", "virtio") else None,
             "serial": disk["serial"],
             "size": disk["size_gib"] * GIB,
             "mountpoints": [None],
@@ -92,7 +92,18 @@ def test_a_disk_less(plan: Any) -> None:
     node = plan["nodes"][1]
     text = answer(node, 2)
     node["disks"].append({**node["disks"][0], "size_gib": 7})
-    assert wrong(node, text) == {"disks": ("7 GiB, 20 GiB, 20 GiB, 20 GiB", "20 GiB, 20 GiB, 20 GiB")}
+    assert wrong(node, text) == {"disks": ("7 GiB scsi" + 3 * ", 20 GiB scsi", "20 GiB scsi, 20 GiB scsi, 20 GiB scsi")}
+
+
+@pytest.mark.parametrize("bus", ["scsi", "sata", "virtio"])
+def test_disks_of_another_bus(bus: str) -> None:
+    given: Any = profile.complete({"topology": "sno", "master": {"disk_bus": bus}})
+    node: Any = build.build(given, "ostest")["nodes"][0]
+    assert wrong(node, answer(node, 0)) == {}
+    for other in {"scsi", "sata", "virtio"} - {bus}:
+        target = "vda" if other == "virtio" else "sda"
+        text = answer({**node, "disks": [{**node["disks"][0], "bus": other, "target": target}]}, 0)
+        assert wrong(node, text) == {"disks": (f"20 GiB {bus}", f"20 GiB {other}")}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +127,10 @@ def test_installed_to_a_lun() -> None:
     local = answer(node, 0, firmware="bios")
     text = local.replace('"tran": null', '"tran": "iscsi"').replace("tpm ", f"iscsi {iqn}\ntpm ")
     assert wrong(node, text) == {}
-    assert wrong(node, local) == {"root disk": (f"LUN of {iqn}", f"local disk {node['disks'][0]['serial']}")}
+    assert wrong(node, local) == {
+        "disks": ("20 GiB iscsi", "20 GiB scsi"),
+        "root disk": (f"LUN of {iqn}", f"local disk {node['disks'][0]['serial']}"),
+    }
     assert wrong(node, text.replace(iqn, "iqn.other")) == {"root disk": (f"LUN of {iqn}", "LUN of iqn.other")}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ class Kube:
     server = "https://api"
 
     def __init__(self, plan: dict[str, Any]) -> None:
+        self.version = plan["release"]["version"]
+        self.conditions = [{"type": "Available", "status": "True"}]
         self.found = [node(n, *(a["ip"] for a in n["nics"][0]["addresses"])) for n in plan["nodes"]]
         self.job: dict[str, Any] | None = {"status": {"succeeded": 1}}
         self.all_pods = [pod("Succeeded")]
@@ -60,13 +63,13 @@ class Kube:
         return self.found
 
     def cluster_version(self) -> dict[str, Any]:
-        return {"status": {"conditions": [{"type": "Available", "status": "True"}]}}
+        return {"status": {"conditions": self.conditions, "desired": {"version": self.version}}}
 
     def infrastructure(self) -> dict[str, Any]:
         return {"spec": {"platformSpec": self.platform_spec}, "status": {"platformStatus": self.platform}}
 
     def cluster_operators(self) -> list[dict[str, Any]]:
-        return [{"metadata": {"name": "etcd"}, "status": self.cluster_version()["status"]}]
+        return [{"metadata": {"name": "etcd"}, "status": {"conditions": [{"type": "Available", "status": "True"}]}}]
 
     def controller_job(self) -> dict[str, Any] | None:
         return self.job
@@ -94,6 +97,87 @@ def test_a_cluster_as_planned(plan: dict[str, Any]) -> None:
     for address in kube.found[0]["status"]["addresses"][:2]:
         address["address"] = address["address"].replace("::", ":0:0:0:")  # another spelling of the same address
     assert not failed(plan, kube)
+
+
+def test_another_release(plan: dict[str, Any]) -> None:
+    kube = Kube(plan)
+    kube.version = "4.21.0-lab"
+    assert failed(plan, kube) == {"ClusterVersion": "4.21.0-lab: Available=True; planned: 4.22.0-lab"}
+    plan["release"]["version"] = "4.21"
+    assert not failed(plan, kube)
+    plan["release"]["version"] = None
+    assert not failed(plan, kube)
+    kube.conditions = [{"type": "Available", "status": "True"}, {"type": "Failing", "status": "True"}]
+    assert failed(plan, kube) == {"ClusterVersion": "4.21.0-lab: Available=True, Failing=True"}
+
+
+def test_nodes_that_are_not_the_planned_ones(plan: dict[str, Any]) -> None:
+    kube = Kube(plan)
+    kube.found.append(node({"name": "stranger", "role": "worker"}, "192.168.111.99"))
+    workers = "worker-0, worker-1"
+    assert failed(plan, kube) == {
+        "worker nodes": f"3 of 2 Ready: stranger, {workers}",
+        "node names": "not part of this plan: stranger",
+    }
+    del kube.found[-1], kube.found[0]
+    assert failed(plan, kube) == {"master nodes": "2 of 3 Ready: master-1, master-2"}
+    kube = Kube(plan)
+    kube.found[0]["metadata"]["labels"] = {"node-role.kubernetes.io/worker": ""}
+    assert failed(plan, kube) == {
+        "master nodes": "2 of 3 Ready: master-1, master-2",
+        "worker nodes": f"3 of 2 Ready: master-0, {workers}",
+    }
+    kube = Kube(plan)
+    kube.found[0]["status"]["conditions"][0]["status"] = "Unknown"
+    assert failed(plan, kube) == {"master nodes": "2 of 3 Ready: master-1, master-2"}
+
+
+@pytest.fixture
+def resolved(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, dict[str, set[str]], set[tuple[str, int]]]:
+    """A plan, the addresses of its names, and where something listens: both as planned."""
+    plan: Any = build.build(profile.load("ha_dualstack", PROFILES, "one"), "one")
+    endpoints = [plan["endpoints"][name] for name in ("api", "api_int", "console")]
+    names = {one["host"]: set(one["addresses"]) for one in endpoints}
+    listening = {(address, one["port"]) for one in endpoints for address in one["addresses"]}
+
+    def getaddrinfo(host: str, port: None, family: int, kind: int) -> list[tuple[Any, ...]]:
+        found = [address for address in names.get(host, ()) if module._family(address) == family]
+        if not found:
+            raise OSError("Name or service not known")
+        return [(family, kind, 6, "", (address, 0)) for address in found]
+
+    def create_connection(place: tuple[str, int], timeout: float) -> socket.socket:
+        if place not in listening:
+            raise ConnectionRefusedError("[Errno 111] Connection refused")
+        return socket.socket()
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket, "create_connection", create_connection)
+    return plan, names, listening
+
+
+def test_names_without_their_addresses(resolved: Any) -> None:
+    plan, names, __ = resolved
+    assert not failed(plan, Kube(plan))
+    console = "console-openshift-console.apps.one.test.metalkube.org"
+    del names["api.one.test.metalkube.org"]
+    names["api-int.one.test.metalkube.org"].pop()
+    names[console] |= {"192.168.111.99"}
+    found = failed(plan, Kube(plan))
+    assert found.pop("DNS api.one.test.metalkube.org") == "no address"
+    assert found.pop("DNS api-int.one.test.metalkube.org") in plan["vips"]["api"]
+    assert found.pop(f"DNS {console}") == ", ".join(sorted(["192.168.111.99", *plan["vips"]["ingress"]]))
+    assert not found
+
+
+def test_virtual_addresses_at_which_nothing_answers(resolved: Any) -> None:
+    plan, __, listening = resolved
+    api, ingress = plan["vips"]["api"][1], plan["vips"]["ingress"][0]
+    listening -= {(api, 6443), (ingress, 443)}
+    assert failed(plan, Kube(plan)) == {
+        f"API address {api}": "port 6443: [Errno 111] Connection refused",
+        f"ingress address {ingress}": "port 443: [Errno 111] Connection refused",
+    }
 
 
 @pytest.mark.parametrize("change", ["twice", "order", "one", "other", "none"])

@@ -142,7 +142,9 @@ def test_a_process_without_the_mark_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="creates a PID namespace")
-def test_the_first_process_of_a_namespace_ends_though_nothing_reaps_its_orphans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_process_of_a_namespace_ends_though_nothing_reaps_its_orphans(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Where process 1 does not reap, as in a container without init, an orphan that had entered a sandbox kept destroy from ending."""
     set_subreaper = partial(ctypes.CDLL(None).prctl, 36)  # prctl(2), PR_SET_CHILD_SUBREAPER
     outer = subprocess.Popen(["unshare", "--pid", "--fork", "sleep", "600"])
