@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -15,6 +16,11 @@ from .links import Ask, Finding
 COMMAND = (
     'sudo sh -c "$(command -v crm_mon >/dev/null || echo podman exec pacemaker) crm_mon --one-shot --output-as=xml"'
 )
+
+
+SETTLE_SECONDS = 180.0
+"""How long a fence device may take to start after the installation: Pacemaker tries a failed one again after a minute."""
+POLL_SECONDS = 5.0
 
 
 class Report(NamedTuple):
@@ -50,18 +56,28 @@ def read(text: str) -> Report:
 
 
 def findings(plan: Plan, ask: Ask) -> Iterator[Finding]:
-    """Yield for each of the two nodes whether Pacemaker sees both there, and whether their BMCs answer."""
+    """Yield for each of the two nodes whether Pacemaker sees both there, and whether their BMCs answer.
+
+    That both are so is waited for, `SETTLE_SECONDS` at most.
+    """
     nodes = [node for node in plan["nodes"] if node["role"] == "master"]
     names = sorted(node["name"] for node in nodes)
     fenced = [name for name in names if not any(faults.of_kind(plan, "fence_fails", name))]
     expected = _found(names, fenced)
+    deadline = time.monotonic() + SETTLE_SECONDS
     for node in nodes:
-        try:
-            report = read(ask(address_of(node, plan["networks"]), COMMAND))
-            found = _found(report.online, sorted(report.works))
-        except (OSError, ValueError) as error:
-            found = str(error)
+        address = address_of(node, plan["networks"])
+        while (found := _reported(address, ask)) != expected and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
         yield Finding(f"fencing on {node['name']}", expected, found)
+
+
+def _reported(address: str, ask: Ask) -> str:
+    try:
+        report = read(ask(address, COMMAND))
+    except (OSError, ValueError) as error:
+        return str(error)
+    return _found(report.online, sorted(report.works))
 
 
 def _found(online: list[str], works: list[str]) -> str:

@@ -35,6 +35,12 @@ def plan(**fields: Any) -> Any:
     return build.build(profile.validated(profile.parse(text, "my.yml"), "one"), "one")
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fencing, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(fencing, "POLL_SECONDS", 0.01)
+
+
 def found(answer: str, **fields: Any) -> list[fencing.Finding]:
     return list(fencing.findings(plan(**fields), lambda address, command: answer))
 
@@ -45,6 +51,16 @@ def test_both_can_be_fenced() -> None:
         ("fencing on master-1", True),
     ]
     assert found(REPORT)[0].found == "online: master-0, master-1; can be fenced: master-0, master-1"
+
+
+def test_devices_that_start_later_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pacemaker tries a device again a minute after a failure, and the installation may end before."""
+    started = 'id="master-1_redfish" resource_agent="stonith:fence_redfish" role="Started"'
+    answers = [REPORT.replace(started, started.replace("Started", "Stopped"))] * 2
+    monkeypatch.setattr(fencing, "SETTLE_SECONDS", 20.0)
+    asked = fencing.findings(plan(), lambda address, command: answers.pop() if answers else REPORT)
+    assert [finding.ok for finding in asked] == [True, True]
+    assert not answers
 
 
 @pytest.mark.parametrize(
