@@ -121,7 +121,7 @@ def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> It
         known = {
             _via({**route, "dev": interface}) if route.get("dev") == _OVN_BRIDGE else _via(route) for route in there
         }
-        if six and (node.get("addressing") or plan["cluster"]["addressing"]) == "dhcp":
+        if six and (node.get("addressing") or plan["cluster"]["addressing"]) != "static":
             # A router advertises itself with an address that is not in the plan.
             known = {f"on {route.get('dev')}" for route in there}
             yield Finding("default gateway (IPv6)", f"on {interface}", ", ".join(sorted(known)) or "missing")

@@ -118,6 +118,8 @@ class _Exporter:
         dhcp = "_DHCP" if p["addressing"] == "dhcp" else ""
         scenario = f"{self.row.scenario}_{_STACKS[p['stack']]}{dhcp}"
         self.put("AGENT_E2E_TEST_SCENARIO", scenario, "topology, stack, addressing")
+        if p["addressing"] == "slaac":
+            self.lose("addressing", "dev-scripts has no SLAAC without DHCPv6")
         if p["stack"] == "v6v4":
             self.lose("stack", "scenarios of dev-scripts have IPv4 first")
         fixed = scenarios.forced(p["topology"])

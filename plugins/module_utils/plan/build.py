@@ -58,7 +58,7 @@ def build(profile: Profile, cluster: str) -> Plan:
     A pure function. The profile must have passed `checks.check`: the behavior for an invalid one is undefined.
     """
     domain = f"{cluster}.{profile['base_domain']}"
-    dhcp = any(addressing_of(profile, name, role) == "dhcp" for name, role, __ in node_names(profile))
+    dhcp = any(addressing_of(profile, name, role) != "static" for name, role, __ in node_names(profile))
     machine = machine_network(profile, cluster, domain, dhcp=dhcp or boot_mode(profile) in FETCHED)
     networks = [machine, *(extra_network(extra, profile, cluster, dhcp=dhcp) for extra in profile["extra_networks"])]
     segments = [segment(name, profile, cluster, machine) for name in profile["segments"]]
@@ -172,7 +172,7 @@ def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
 
 
 def addressing_of(profile: Profile, name: str, role: Role) -> str:
-    """Return how node `name` gets its addresses, `dhcp` or `static`; an extra machine as the cluster."""
+    """Return how node `name` gets its addresses, `dhcp`, `slaac` or `static`; an extra machine as the cluster."""
     own = None if role == faults.EXTRA else machine(profile, name, role)["addressing"]
     return str(own or profile["addressing"])
 
@@ -349,7 +349,7 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
         domain = f"{cluster}_{role}_{number}"
         identifier = size.get("uuid") or names.node_uuid(cluster, name)
         given: Mapping[str, NicOptions] = override.get("nics", {})
-        dhcp = addressing_of(profile, name, role) == "dhcp"
+        way = addressing_of(profile, name, role)
 
         def mac(nic: str, given: Mapping[str, NicOptions] = given, index: int = index) -> str:
             return given.get(nic, {}).get("mac", "").lower() or names.mac_address(cluster, nic, index)
@@ -359,10 +359,12 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             network: Network,
             given: Mapping[str, NicOptions] = given,
             index: int = index,
-            dhcp: bool = dhcp,
+            static: bool = way == "static",
         ) -> list[Address]:
             wanted = given.get(interface, {}).get("addresses")
-            return given_addresses(wanted, network) if wanted else addresses_of(network, profile, index, dhcp=dhcp)
+            if wanted:
+                return given_addresses(wanted, network)
+            return addresses_of(network, profile, index, mac(interface), static=static)
 
         own = [_home(size["segment"], networks), *(network for network in networks if network["purpose"] == "extra")]
         nics, links = of_node(profile, own, index, mac, addresses)
@@ -378,7 +380,7 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             "disks": node_disks(profile, size, domain),
             "nics": nics,
             "console": names.console(state_dir, domain),
-            "network_config": override.get("network_config") or network_config(profile, own, nics, links, dhcp=dhcp),
+            "network_config": override.get("network_config") or network_config(profile, own, nics, links, way),
             "root_device": size["root_device"],
             "bmc": {
                 "address": f"{systems}/{identifier}",
@@ -393,8 +395,8 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             node["bare_metal"] = True
         if override.get("day2"):
             node["day2"] = True
-        if dhcp != (profile["addressing"] == "dhcp"):
-            node["addressing"] = "dhcp" if dhcp else "static"
+        if way in ("dhcp", "static") and way != profile["addressing"]:
+            node["addressing"] = cast(Any, way)
         given = {key: value for key, value in size.items() if key in _IF_GIVEN and value}
         nodes.append(cast(Node, {**node, **given}))
     return nodes

@@ -226,11 +226,11 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
         other = fault.get("peer", fault.get("of"))
         if other and other == fault["node"]:
             yield (*path, "node"), other, "must differ from the other node of this fault"
-        if fault["kind"] == "extra_host" and profile["addressing"] != "dhcp":
+        if fault["kind"] == "extra_host" and profile["addressing"] == "static":
             yield (
                 (*path, "kind"),
                 fault["kind"],
-                "requires `addressing: dhcp`: an unplanned machine has no static address",
+                "requires `addressing: dhcp` or `slaac`: an unplanned machine has no static address",
             )
         if fault["kind"] == "fence_fails" and not TOPOLOGIES[profile["topology"]].fencing:
             yield (*path, "kind"), fault["kind"], f"requires a topology with fencing: {fencing()}"
@@ -315,6 +315,7 @@ _CHECKS = (
     link_checks.check_links,
     link_checks.check_routes,
     network_checks.check_room,
+    network_checks.check_slaac,
     network_checks.check_addresses,
     outside_checks.check,
     _check_ports,

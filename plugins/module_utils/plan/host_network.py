@@ -19,13 +19,16 @@ _BOND_OPTIONS = {
 
 
 def network_config(
-    profile: Profile, networks: list[Network], nics: list[Nic], links: list[Link], *, dhcp: bool
+    profile: Profile, networks: list[Network], nics: list[Nic], links: list[Link], way: str
 ) -> dict[str, Any] | None:
-    """Return the nmstate of a node, which gets its addresses by `dhcp` or has static ones; None where NetworkManager's default, DHCP on each NIC, is right.
+    """Return the nmstate of a node, which gets its addresses by this `way` (`build.addressing_of`); None where NetworkManager's default is right.
 
-    That is not with static addresses, bonds, VLANs and routes; nor with DHCPv6, where the identifier must be that of the
-    reservation. networks: those of the node, each with its MTU in bytes.
+    The default is DHCP on each NIC, or SLAAC for IPv6. It is not right with static addresses, bonds, VLANs and routes; nor with
+    DHCPv6, where the identifier must be that of the reservation. networks: those of the node, each with its MTU in bytes.
     """
+    if way == "slaac":
+        return None
+    dhcp = way == "dhcp"
     mtus = {network["name"]: network["mtu"] for network in networks if not (dhcp and _leased_mtu(network))}
     routes = [
         _route(route["destination"], route["next_hop"], interface["name"])

@@ -70,7 +70,7 @@ def _machines(profile: Profile) -> Iterator[Finding]:
             yield (*path, "firmware"), size["firmware"], "must be bios: with `boot: {mode: iscsi}` iPXE starts the LUN"
         if size["extra_disks"]:
             yield (*path, "extra_disks"), size["extra_disks"], "must be empty: the LUN is the machine's only disk"
-        if addressing_of(profile, name, role) != "dhcp":
-            yield (*path, "addressing"), "static", "must be dhcp: the initramfs has no other way to an address"
+        if (way := addressing_of(profile, name, role)) != "dhcp":
+            yield (*path, "addressing"), way, "must be dhcp: the initramfs has no other way to an address"
         if size.get("network_config"):
             yield (*path, "network_config"), None, "must be left out: the connection to the LUN would end with it"

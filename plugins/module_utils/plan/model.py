@@ -65,7 +65,7 @@ class _Cluster(TypedDict):
     """How many nodes of which role and size it was planned with."""
     stack: Stack
     """The families of its addresses."""
-    addressing: Literal["dhcp", "static"]
+    addressing: Literal["dhcp", "slaac", "static"]
     """How its nodes get their addresses."""
     platform: Platform
     """The platform of install-config.yaml."""

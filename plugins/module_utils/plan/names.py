@@ -110,6 +110,13 @@ def mac_address(cluster: str, nic: str, index: int) -> str:
     return ":".join(f"{byte:02x}" for byte in (0, *digest[:4], (digest[4] + index) % 256))
 
 
+def slaac(cidr: str, mac: str) -> str:
+    """Return the IPv6 address that a machine with this Ethernet address gives itself in a /64 (modified EUI-64, RFC 4291, appendix A)."""
+    octets = bytes.fromhex(mac.replace(":", ""))
+    identifier = bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]
+    return str(ipaddress.IPv6Network(cidr)[int.from_bytes(identifier, "big")])
+
+
 def duid_ll(mac: str) -> str:
     """Return the link-layer DHCPv6 unique identifier of an Ethernet address (RFC 8415, 11.4).
 

@@ -10,8 +10,9 @@ from ..addresses import family as family_of
 from . import build, links
 from .build import node_names
 from .fields import Family
+from .links import FETCHED, boot_mode
 from .options import Profile
-from .presets import FAMILIES
+from .presets import FAMILIES, MTU
 from .problems import Finding, Path, duplicates
 
 _VERSIONS: dict[Family, int] = {"ipv4": 4, "ipv6": 6}
@@ -107,8 +108,8 @@ def check_room(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Each address that is derived by offset must exist in its network, and be unique."""
     offsets = profile["network"]["offsets"]
     ways = [build.addressing_of(profile, name, role) for name, role, __ in node_names(profile)]
-    dhcp, count = "dhcp" in ways, len(ways)
-    firsts = {way: offsets["dhcp_nodes" if way == "dhcp" else "static_nodes"] for way in ways}
+    dhcp, count = {"dhcp", "slaac"} & set(ways), len(ways)
+    firsts = {way: offsets["static_nodes" if way == "static" else "dhcp_nodes"] for way in ways}
     nodes = [firsts[way] + index for index, way in enumerate(ways)]
     last = max(*nodes, *(offsets[name] for name in ("gateway", "ingress", "api")))
     if dhcp:
@@ -149,6 +150,38 @@ def check_room(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 value,
                 f"is in the DHCP range, {offsets['dhcp_start']} to {offsets['dhcp_end']}; choose one outside",
             )
+
+
+def check_slaac(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """SLAAC is of IPv6, in networks of 64 bits, and of NICs as NetworkManager configures them by itself."""
+    if profile["addressing"] != "slaac":
+        return
+    if "ipv6" not in FAMILIES[profile["stack"]]:
+        yield ("addressing",), "slaac", f"requires a stack with IPv6, not {profile['stack']}: IPv4 has no SLAAC"
+        return
+    for path, family, network in _lan(profile):
+        if family == "ipv6" and network.prefixlen != 64 and path[0] != "outside_networks":
+            yield path, str(network), "must be a /64 with `addressing: slaac`: interface identifiers have 64 bits"
+    nmstate = "requires nmstate, which has no SLAAC without DHCPv6; use dhcp or static"
+    if profile["bonds"]:
+        yield ("bonds",), sorted(profile["bonds"]), f"{nmstate} addressing"
+    given: list[tuple[Path, Mapping[str, Any]]] = [(("network",), profile["network"])]
+    given += [(("extra_networks", index), extra) for index, extra in enumerate(profile["extra_networks"])]
+    for path, network in given:
+        for field in ("vlan", "routes"):
+            if network.get(field):
+                yield (*path, field), network[field], f"{nmstate} addressing"
+    if profile["network"]["mtu"] != MTU and profile["stack"] == "ipv6":
+        yield ("network", "mtu"), profile["network"]["mtu"], f"{nmstate} addressing"
+    if profile["stack"] == "ipv6" and boot_mode(profile) in FETCHED:
+        yield ("addressing",), "slaac", "must be dhcp or static: machines boot from the network by DHCPv6"
+    for name, node in profile["nodes"].items():
+        if node.get("addressing") == "dhcp":
+            yield ("nodes", name, "addressing"), "dhcp", "must be static, or as the cluster: slaac has no DHCPv6"
+        for nic, settings in node.get("nics", {}).items():
+            if settings.get("addresses") and node.get("addressing") != "static":
+                path = ("nodes", name, "nics", nic, "addresses")
+                yield path, settings["addresses"], "follow from the MAC with `addressing: slaac`; leave them out"
 
 
 def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:

@@ -18,8 +18,8 @@ from .options import Profile, RouteOptions
 from .presets import FAMILIES
 
 
-def _subnet(cidr: str, family: Family, settings: Mapping[str, Any], dhcp: bool) -> Subnet:
-    network = ipaddress.ip_network(cidr)
+def _subnet(cidr: str, profile: Profile, settings: Mapping[str, Any], dhcp: bool) -> Subnet:
+    network, family = ipaddress.ip_network(cidr), family_of(cidr)
     offsets = settings["offsets"]
     return {
         "family": family,
@@ -31,9 +31,14 @@ def _subnet(cidr: str, family: Family, settings: Mapping[str, Any], dhcp: bool) 
             "end": str(network[offsets["dhcp_end"]]),
             "lease_minutes": settings["lease_minutes"],
         }
-        if dhcp
+        if dhcp and not by_slaac(profile, family)
         else None,
     }
+
+
+def by_slaac(profile: Profile, family: Family) -> bool:
+    """Return whether nodes without static addresses give themselves those of this family, from router advertisements."""
+    return profile["addressing"] == "slaac" and family == "ipv6"
 
 
 def leaves(profile: Profile) -> bool:
@@ -58,7 +63,7 @@ def machine_network(profile: Profile, cluster: str, domain: str, *, dhcp: bool) 
         "mtu": settings["mtu"],
         "nat": _routed(profile) if settings["nat"] is None else settings["nat"],
         "domain": domain,
-        "subnets": [_subnet(settings[family], family, settings, dhcp) for family in FAMILIES[profile["stack"]]],
+        "subnets": [_subnet(settings[family], profile, settings, dhcp) for family in FAMILIES[profile["stack"]]],
         "dns": {"hosts": [], "wildcards": []},
         "reservations": [],
     }
@@ -74,7 +79,9 @@ def extra_network(extra: Mapping[str, Any], profile: Profile, cluster: str, *, d
         "mtu": settings["mtu"],
         "nat": bool(extra.get("nat")),
         "domain": None,
-        "subnets": [_subnet(extra[family], family, settings, dhcp) for family in ("ipv4", "ipv6") if extra.get(family)],
+        "subnets": [
+            _subnet(extra[family], profile, settings, dhcp) for family in ("ipv4", "ipv6") if extra.get(family)
+        ],
         "dns": {"hosts": [], "wildcards": []},
         "reservations": [],
     }
@@ -93,7 +100,7 @@ def segment(name: str, profile: Profile, cluster: str, machine: Network) -> Netw
         "bridge": own.get("bridge") or name,
         "bridge_mac": names.bridge_mac(cluster, name),
         "purpose": "segment",
-        "subnets": [_subnet(own[family], family, settings, dhcp) for family in FAMILIES[profile["stack"]]],
+        "subnets": [_subnet(own[family], profile, settings, dhcp) for family in FAMILIES[profile["stack"]]],
         "dns": {"hosts": [], "wildcards": []},
         "reservations": [],
     }
@@ -118,18 +125,20 @@ def _route(given: RouteOptions, network: Network) -> Route:
     return {"destination": str(destination), "next_hop": str(ipaddress.ip_address(given.get("next_hop") or gateway))}
 
 
-def addresses_of(network: Network, profile: Profile, index: int, *, dhcp: bool) -> list[Address]:
+def addresses_of(network: Network, profile: Profile, index: int, mac: str, *, static: bool) -> list[Address]:
     """Return the addresses of a node, one for each subnet.
 
-    index: of the node in the plan, which is added to the profile's offset for nodes with DHCP (`dhcp`) or static
-    addresses. IndexError outside of the network, which the checks exclude.
+    index: of the node in the plan, which is added to the profile's offset for nodes with DHCP or static addresses (`static`);
+    mac: of its interface. IndexError outside of the network, which the checks exclude.
     """
     offsets = profile["network"]["offsets"]
-    first = offsets["dhcp_nodes" if dhcp else "static_nodes"]
+    first = offsets["static_nodes" if static else "dhcp_nodes"]
     return [
         {
             "family": subnet["family"],
-            "ip": str(ipaddress.ip_network(subnet["cidr"])[first + index]),
+            "ip": names.slaac(subnet["cidr"], mac)
+            if by_slaac(profile, subnet["family"]) and not static
+            else str(ipaddress.ip_network(subnet["cidr"])[first + index]),
             "prefix": subnet["prefix"],
         }
         for subnet in network["subnets"]
@@ -177,10 +186,9 @@ def fill_dns(networks: Sequence[Network], nodes: list[Node], vips: Vips, domain:
 def reservations(network: Network, nodes: list[Node], addressing: str) -> list[Reservation]:
     """Return the leases of the nodes with DHCP, in the order of the nodes.
 
-    addressing: of nodes without one of their own. IPv4 is by MAC, IPv6 by DUID; none on a network without DHCP.
+    addressing: of nodes without one of their own. IPv4 is by MAC, IPv6 by DUID; none in a subnet without DHCP.
     """
-    if not any(subnet["dhcp"] for subnet in network["subnets"]):
-        return []
+    leased = {subnet["family"] for subnet in network["subnets"] if subnet["dhcp"]}
     return [
         {
             "mac": nic["mac"] if address["family"] == "ipv4" else None,
@@ -189,10 +197,11 @@ def reservations(network: Network, nodes: list[Node], addressing: str) -> list[R
             "name": node["name"],
         }
         for node in nodes
-        if (node.get("addressing") or addressing) == "dhcp"
+        if (node.get("addressing") or addressing) != "static"
         for nic in interfaces(node)
         if nic["network"] == network["name"]
         for address in nic["addresses"]
+        if address["family"] in leased
     ]
 
 

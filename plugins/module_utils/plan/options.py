@@ -339,8 +339,9 @@ class Profile(TypedDict, total=False):
     """How many nodes of which role and size."""
     stack: Stack
     """The families of addresses. `dualstack`: both, IPv4 first; `v6v4`: both, IPv6 first."""
-    addressing: Literal["dhcp", "static"]
-    """How nodes get their addresses: by DHCP, or static by nmstate in agent-config.yaml."""
+    addressing: Literal["dhcp", "slaac", "static"]
+    """How nodes get their addresses: by DHCP, static by nmstate in agent-config.yaml, or IPv6 by SLAAC (router advertisements and
+    their MACs) and IPv4 by DHCP. With `slaac` the machine network is a /64."""
     platform: Platform | None
     """The platform of install-config.yaml. Null: `none` with one master, else `baremetal`. What `vsphere` and `nutanix` need
     beyond virtual addresses is in `installer.install_config`."""

@@ -68,7 +68,7 @@ def _machine(plan: Plan, profile: Profile, index: int, given: dict[str, Any]) ->
 
 def _network_config(profile: Profile, own: list[Network], nics: list[Nic]) -> dict[str, Any] | None:
     """Return the nmstate of a machine whose NICs have the names that its system gives them: they are known by their MACs."""
-    made = network_config(profile, own, nics, [], dhcp=False)
+    made = network_config(profile, own, nics, [], "static")
     for interface in made["interfaces"] if made else ():
         interface["identifier"] = "mac-address"
     return made

@@ -125,8 +125,8 @@ def _taken(profile: Profile, known: Mapping[str, Mapping[Family, Any]]) -> dict[
     offsets, nodes = profile["network"]["offsets"], build.node_names(profile)
     what = [("the gateway", offsets["gateway"])]
     for number, (name, role, __) in enumerate(nodes):
-        dhcp = build.addressing_of(profile, name, role) == "dhcp"
-        what.append((f"node {name}", offsets["dhcp_nodes" if dhcp else "static_nodes"] + number))
+        static = build.addressing_of(profile, name, role) == "static"
+        what.append((f"node {name}", offsets["static_nodes" if static else "dhcp_nodes"] + number))
     subnets = [network for found in known.values() for network in found.values()]
     taken = {str(net[offset]): owner for net in subnets for owner, offset in what if offset < net.num_addresses}
     for name, node in profile["nodes"].items():
@@ -143,7 +143,7 @@ def _taken(profile: Profile, known: Mapping[str, Mapping[Family, Any]]) -> dict[
 def _addresses(profile: Profile, machines: list[dict[str, Any]]) -> Iterator[Finding]:
     """Yield addresses of machines that something else has, or, of static ones, the DHCP servers may give away."""
     offsets, known = profile["network"]["offsets"], _known(profile)
-    dhcp = any(build.addressing_of(profile, name, role) == "dhcp" for name, role, __ in build.node_names(profile))
+    dhcp = any(build.addressing_of(profile, name, role) != "static" for name, role, __ in build.node_names(profile))
     served = [*known] if dhcp else [one["name"] for one in profile["outside_networks"]]
     taken = _taken(profile, known)
     for index, one in enumerate(machines):

@@ -220,6 +220,8 @@ def complete(raw: Mapping[str, Any]) -> Profile:
     profile |= {role: {**presets.MACHINE, **sizes} for role, sizes in preset(topology, payload).items()}
     if payload == "lab":
         profile = merge(profile, {"settings": lab_settings(_replaced(raw)), "release": {"version": LAB_VERSION}})
+    if raw.get("addressing") == "slaac":
+        profile = merge(profile, {"network": {"ipv6": presets.SLAAC_IPV6}})
     profile = merge(profile, raw)
     outside.laid(profile)
     iscsi.laid(profile)

@@ -64,8 +64,8 @@ def _interactive(profile: Profile, place: Path) -> Iterator[Finding]:
         size = machine(profile, name, role)
         if size["firmware"] != "uefi":
             yield (*path, "firmware"), size["firmware"], "must be uefi: the dialog is on a framebuffer"
-        if addressing_of(profile, name, role) != "dhcp":
-            yield (*path, "addressing"), "static", "must be dhcp: without a cluster the image has no networks of hosts"
+        if (way := addressing_of(profile, name, role)) != "dhcp":
+            yield (*path, "addressing"), way, "must be dhcp: without a cluster the image has no networks of hosts"
         for field in _HINTS:
             if size[field]:
                 yield (*path, field), size[field], "requires an image with the cluster: the service chooses the disk"

@@ -11,6 +11,7 @@ from tests.unit.plan.refused import problem
 BOND = "bonds: {bond0: {mode: 802.3ad, nics: [eth0, eth1]}}\n"
 ON = BOND + "network: {interface: bond0, vlan: 100}\n"
 NONE = "topology: compact\nplatform: none\n"
+SLAAC = "stack: ipv6\naddressing: slaac\n"
 EDGE = "segments: {edge0: {ipv4: 192.168.112.0/24}}\n"
 WORKER = "worker: {count: 1, segment: edge0}\n"
 BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {type: UserManaged}}}}}\n"
@@ -47,6 +48,22 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
          "extra_networks.0.interface is 'eth0': already carries network untagged; set `vlan`"),
         ("network: {interface: eth0}\nextra_networks: [{name: a, ipv4: 10.9.0.0/24, interface: eth0, vlan: 5, mtu: 9000}]\n",
          "p.yml:2:73: extra_networks.0.mtu is 9000: must be at most 1500, the MTU of eth0, on which eth0.5 is"),
+        # SLAAC
+        ("addressing: slaac\n", "p.yml:1:1: addressing is 'slaac': requires a stack with IPv6, not ipv4: IPv4 has no SLAAC"),
+        (SLAAC + "network: {ipv6: 'fd00:9::/120'}\n",
+         "p.yml:3:11: network.ipv6 is 'fd00:9::/120': must be a /64 with `addressing: slaac`: interface identifiers have 64 bits"),
+        (SLAAC + "extra_networks: [{name: a, ipv6: 'fd00:9::/112'}]\n", "extra_networks.0.ipv6 is 'fd00:9::/112': must be a /64 with"),
+        (SLAAC + BOND + "network: {interface: bond0}\n",
+         "p.yml:3:1: bonds is ['bond0']: requires nmstate, which has no SLAAC without DHCPv6; use dhcp or static addressing"),
+        (SLAAC + "network: {vlan: 5}\n", "p.yml:3:11: network.vlan is 5: requires nmstate, which has no SLAAC"),
+        (SLAAC + "network: {routes: [{destination: 'fd09::/64'}]}\n", "network.routes is [{'destination': 'fd09::/64'}]: requires nmstate"),
+        (SLAAC + "network: {mtu: 9000}\n", "network.mtu is 9000: requires nmstate, which has no SLAAC"),
+        (SLAAC + "boot: {mode: pxe}\n",
+         "p.yml:2:1: addressing is 'slaac': must be dhcp or static: machines boot from the network by DHCPv6"),
+        (SLAAC + "nodes: {master-0: {addressing: dhcp}}\n",
+         "p.yml:3:20: nodes.master-0.addressing is 'dhcp': must be static, or as the cluster: slaac has no DHCPv6"),
+        (SLAAC + "nodes: {master-0: {nics: {eth0: {addresses: ['fd2e:6f44:5dd8:c956::7']}}}}\n",
+         "nodes.master-0.nics.eth0.addresses is ['fd2e:6f44:5dd8:c956::7']: follow from the MAC with `addressing: slaac`; leave them out"),
         ("network: {mtu: 900}\n", "network.mtu is 900: must be from 1280 to 9216"),
         ("network: {routes: [{destination: 0.0.0.0/0}]}\n", "network.routes.0.destination is '0.0.0.0/0': is a second default gateway"),
         ("extra_networks: [{name: a, ipv4: 10.9.0.0/24, routes: [{destination: 0.0.0.0/0, next_hop: 10.9.0.7}]}]\n",
