@@ -46,7 +46,7 @@ def last_passed(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]
     """The newest record of each job that passed with the profile that it has now.
 
     records: oldest first, as `load` returns them; table: as of `job_table`. Jobs that never passed, and those that had
-    another profile then, are absent. Of a profile's file in config_examples no change is seen.
+    another profile then, are absent.
     """
     return {
         record["job"]: record
@@ -56,7 +56,12 @@ def last_passed(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]
 
 
 def _profile(job: Mapping[str, Any]) -> str | None:
-    return profile_id(job["profile"], real_programs=bool(job.get("overrides")))
+    return None if job.get("overrides") else profile_id(contents(job["profile"]))
+
+
+def contents(profile: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the contents of a job's profile, which is contents itself, or the name of one in config_examples."""
+    return read(profile, fields.PROFILES).raw if isinstance(profile, str) else profile
 
 
 def next_jobs(

@@ -23,7 +23,7 @@ DIRTY, UNKNOWN = "-dirty", "unknown"
 
 
 class Record(TypedDict):
-    """One job: `profile` is as of `profile_id`, `date` is UTC in ISO 8601, `seconds` are of the whole job.
+    """One job: `profile` is as of `profile_id`, null for a job with real programs; `date` is UTC in ISO 8601, `seconds` are of the whole job.
 
     stages: the seconds of each; host: distribution and accelerator; commit: ends in `-dirty` when the tree had other changes than records.
     """
@@ -43,17 +43,12 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def profile_id(profile: str | Mapping[str, Any], *, real_programs: bool) -> str | None:
-    """Return what a record contains of a profile: its name, or for contents their digest, `sha256:` and 16 digits.
+def profile_id(contents: Mapping[str, Any]) -> str:
+    """Return what a record contains of a profile: the digest of its contents, `sha256:` and 16 digits.
 
-    It is null for a job with real programs: their paths are part of its contents, and differ from one machine to the next.
-    A digest and not the contents, because these can hold passwords.
+    contents: as they are written, without defaults. The digest and not they, because they can hold passwords.
     """
-    if real_programs:
-        return None
-    if isinstance(profile, str):
-        return profile
-    return f"sha256:{hashlib.sha256(json.dumps(profile, sort_keys=True).encode()).hexdigest()[:16]}"
+    return f"sha256:{hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:16]}"
 
 
 def append(record: Record, path: Path) -> None:

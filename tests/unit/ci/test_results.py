@@ -15,8 +15,11 @@ NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 JOBS = {name: {"profile": "sno_ipv4"} for name in ("sno", "ha", "fault", "new")}
 
 
+SNO, HA = (records.profile_id(results.contents(name)) for name in ("sno_ipv4", "ha_ipv4"))
+
+
 def record(
-    job: str, *, days: float, result: str = "passed", seconds: float = 300.0, profile: str | None = "sno_ipv4"
+    job: str, *, days: float, result: str = "passed", seconds: float = 300.0, profile: str | None = SNO
 ) -> records.Record:
     date = (NOW - datetime.timedelta(days=days)).isoformat()
     return {
@@ -54,7 +57,11 @@ def test_a_failed_run_does_not_count_and_a_job_that_never_passed_is_left_out() -
 
 
 def test_a_run_with_another_profile_does_not_count() -> None:
-    records = [record("ha", days=9, profile="ha_ipv4"), record("sno", days=5, profile=None), record("fault", days=3)]
+    records = [
+        record("ha", days=9, profile=HA),
+        record("sno", days=5, profile=None),
+        record("fault", days=3),
+    ]
     assert results.next_jobs(records, JOBS, most=3, minutes=60) == ["fault"]
     assert "`ha`" not in results.matrix(records, JOBS, NOW)
 
@@ -62,9 +69,22 @@ def test_a_run_with_another_profile_does_not_count() -> None:
 def test_a_run_before_a_job_changed_its_own_profile_does_not_count() -> None:
     """docs/fields.md named jobs for fields that their profiles got after the run."""
     before, now = {"topology": "ha"}, {"topology": "ha", "stack": "ipv6"}
-    ran = record("ha", days=9, profile=records.profile_id(before, real_programs=False))
+    ran = record("ha", days=9, profile=records.profile_id(before))
     assert results.proven([ran], {"ha": {"profile": before}}) == {"ha": before}
     assert results.proven([ran], {"ha": {"profile": now}}) == {}
+
+
+def test_a_run_before_the_file_of_its_profile_changed_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(fields, "PROFILES", tmp_path)
+    (tmp_path / "sno_ipv4.yml").write_text("topology: sno\n")
+    ran = record("sno", days=1, profile=records.profile_id(results.contents("sno_ipv4")))
+    assert results.proven([ran], JOBS) == {"sno": "sno_ipv4"}
+    (tmp_path / "sno_ipv4.yml").write_text("# One node\ntopology: 'sno'\n")
+    assert results.proven([ran], JOBS) == {"sno": "sno_ipv4"}
+    (tmp_path / "sno_ipv4.yml").write_text("topology: sno\nstack: ipv6\n")
+    assert results.proven([ran], JOBS) == {}
 
 
 def test_the_paths_of_real_programs_are_no_part_of_a_record() -> None:
@@ -77,7 +97,7 @@ def test_the_paths_of_real_programs_are_no_part_of_a_record() -> None:
 def test_the_order_of_a_profiles_fields_does_not_matter() -> None:
     one = {"stack": "ipv6", "master": {"vcpus": 1, "tpm": True}}
     other = {"master": {"tpm": True, "vcpus": 1}, "stack": "ipv6"}
-    assert records.profile_id(one, real_programs=False) == records.profile_id(other, real_programs=False)
+    assert records.profile_id(one) == records.profile_id(other)
 
 
 def test_jobs_fit_into_the_time() -> None:
@@ -88,7 +108,7 @@ def test_jobs_fit_into_the_time() -> None:
 
 def test_the_matrix_has_the_newest_run_that_passed_and_marks_old_ones() -> None:
     ha = {"topology": "ha"}
-    ran = records.profile_id(ha, real_programs=False)
+    ran = records.profile_id(ha)
     table = JOBS | {"ha": {"profile": ha}}
     text = results.matrix([record("sno", days=40), record("ha", days=2, profile=ran, seconds=725)], table, NOW)
     assert "| `sno` | sno_ipv4 | 2026-01-20 | abc1234 | 5m00s | Debian, TCG | stale |" in text

@@ -360,7 +360,8 @@ def _record(name: str, job: jobs.Job, done: list[Stage], start: datetime.datetim
         host += ", KVM" if kvm.usable()["usable"] else ", TCG"
     return {
         "job": name,
-        "profile": records.profile_id(job["profile"], real_programs=bool(job["overrides"])),
+        # Paths of real programs are part of a profile's contents, and differ from one machine to the next.
+        "profile": records.profile_id(profile_of(name, job).raw) if job["profile"] and not job["overrides"] else None,
         "commit": records.commit(ROOT),
         "date": start.isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
