@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
+
+TOKENS: Mapping[str, str] = MappingProxyType({"personas": "USER_AUTH_TOKEN", "infra-env": "AGENT_AUTH_TOKEN"})
+"""Variable with the token of the programs on the rendezvous host, for each way in which the service authenticates its clients."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,4 +111,4 @@ class ReleaseProfile:
 
         It is in the environment of the programs on the live system; which one depends on the release's `auth`.
         """
-        return "AGENT_AUTH_TOKEN" if self.auth == "infra-env" else "USER_AUTH_TOKEN"
+        return TOKENS.get(self.auth, TOKENS["personas"])
