@@ -54,6 +54,8 @@ class ReleaseProfile:
     """Fields that a feature gate protects are refused while it is off."""
     os_image_stream: bool = False
     nutanix: bool = False
+    vsphere_credentials: bool = False
+    """An agent-based installation on vSphere can have the credentials of a vCenter."""
     ovn_checks: bool = False
     disk_encryption_check: bool = False
     agent_config_in_unconfigured: bool = False
