@@ -213,10 +213,10 @@ class Exit(IntEnum):
         made.meaning = meaning
         return made
 
-    OK = 0, "Success. `wait-for`: the cluster is installed."
+    OK = 0, "Success; `wait-for`: the cluster is installed."
     FAILED = (
         1,
-        "Failure; stderr has the reason. `doctor`: a check failed. `swarm`: not all clusters were installed.",
+        "Failure; stderr has the reason; `doctor`: a check failed; `swarm`: not all clusters were installed.",
     )
     USAGE = 2, "Wrong arguments, an invalid profile or plan, or, of verbs that run a playbook, a task that failed."
     INSTALL_CONFIG = 3, "`create`: install-config.yaml cannot be read; `ci run`: the configuration was refused."

@@ -23,7 +23,7 @@ ELSEWHERE = re.compile(
     # Texts of others, generated files, and this table.
     r"\.(lock|svg|png|xz|gz|iso|bin|ico|jsonl)$|^LICENSE$|^tests/recorded/|/golden/|/reference/|^changelogs/changelog\.yaml$|^tests/lint/test_words\.py$"
 )
-GENERATED = re.compile(r"^docs/(?:support|verbs)\.md$|^roles/[a-z_]+/README\.md$|^CHANGELOG")
+GENERATED = re.compile(r"^docs/(?:support|verbs)\.md$|^CHANGELOG")
 SENTENCES = re.compile(r"^\|.*[^.]\. [A-Z`][^|]*\|")
 LINKS = re.compile(r"^!?\[|^    |^\| `")  # a picture, a command, a row that is a reference
 
