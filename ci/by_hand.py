@@ -30,7 +30,7 @@ def boot(folder: Path) -> None:
     """Boot the machines of the run in `folder`; this process is in the cluster's network. Raises `Failed` and `LabError`."""
     found = load_plan(folder)
     plan = secrets.into(found, secrets.of(found, folder))
-    url = published_url(plan, Path(f"agent.{plan['cluster']['arch']}.iso"))
+    url = published_url(plan, Path(plan["boot"]["image"]))
     deadline = time.monotonic() + SECONDS
     while not _published(url):
         if time.monotonic() > deadline:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = "## Example\n"
+SENTENCE = re.compile(r"(?<=[^.]\.) (?=[A-Z`])")
+"""Between two sentences. The last column has the first one; `ansible-doc` prints them all."""
 
 
 def render(role: str) -> str:
@@ -32,7 +35,7 @@ def render(role: str) -> str:
     parts = [
         f"# agentlab.ocp.{role}",
         f"{spec['short_description']}.",
-        "\n".join(f"- {_markdown(line)}" for line in spec["description"]),
+        "\n".join(map(_item, spec["description"])),
         "## Variables",
         "| variable | type | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows),
         EXAMPLE.strip(),
@@ -42,6 +45,8 @@ def render(role: str) -> str:
 
 def _row(name: str, option: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
     kind = f"list of {option['elements']}" if option.get("elements") else option["type"]
+    if option.get("choices"):
+        kind = f"one of {', '.join(f'`{choice}`' for choice in option['choices'])}"
     if option.get("required"):
         default = "required"
     elif "default" in option:
@@ -50,10 +55,21 @@ def _row(name: str, option: Mapping[str, Any], defaults: Mapping[str, Any]) -> s
         value = defaults.get(name, "")
         default = "" if value in ("", [], {}) or not isinstance(value, str) or "{{" in value else f"`{value}`"
     text = option["description"]
-    meaning = " ".join(text) if isinstance(text, list) else text
-    if option.get("choices"):
-        meaning += f" One of {', '.join(f'V({choice})' for choice in option['choices'])}."
-    return f"| `{name}` | {kind} | {default} | {_markdown(meaning)} |"
+    meaning, *more = SENTENCE.split(_markdown(" ".join(text) if isinstance(text, list) else text))
+    if not default:
+        default = next((one.removesuffix(".") for one in more if "by default" in one.lower()), "")
+    return f"| `{name}` | {kind} | {default} | {meaning} |"
+
+
+def _item(line: str) -> str:
+    return textwrap.fill(
+        _markdown(line),
+        120,
+        initial_indent="- ",
+        subsequent_indent="  ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _markdown(text: str) -> str:

@@ -21,7 +21,7 @@ import pytest
 
 ORDER = ("lint", "unit", "conformance", "integration", "molecule", "e2e", "benchmark")
 # Folders whose tests run in one process -> name of the process's share. All others are handed out one by one.
-TOGETHER = {
+SHARES = {
     "integration/hypervisor": "sandboxes",
     "integration/cluster": "namespaces",
     "integration/node_agent": "namespaces",
@@ -46,7 +46,7 @@ def _area(path: Path) -> str:
 
 def _share(path: Path) -> str | None:
     folder = path.relative_to(HERE).parent.as_posix()
-    return next((share for start, share in TOGETHER.items() if f"{folder}/".startswith(f"{start}/")), None)
+    return next((share for start, share in SHARES.items() if f"{folder}/".startswith(f"{start}/")), None)
 
 
 @pytest.hookimpl(trylast=True)  # after `-m` has deselected
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         key=lambda item: (
             not (parallel and _share(item.path) == "machine"),
             ORDER.index(_area(item.path)),
-            list(TOGETHER.values()).index(_share(item.path) or "sandboxes"),
+            list(SHARES.values()).index(_share(item.path) or "sandboxes"),
         )
     )
     if UNTIL:  # begin at another test every hour, so that each has its turn
@@ -88,7 +88,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _assign_work_unit(self, node: Any) -> None:
             # A share can begin once the machine's has ended, and then does: at the very end one process would work alone.
             here = any("machine" in units for units in (self.workqueue, *self.assigned_work.values()))
-            share = next((scope for scope in self.workqueue if scope in TOGETHER.values()), None)
+            share = next((scope for scope in self.workqueue if scope in SHARES.values()), None)
             if share and not here and not UNTIL:
                 self.workqueue.move_to_end(share, last=False)
             super()._assign_work_unit(node)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json
+from ...plugins.module_utils.releases import OLDEST, RELEASES
 from .hardware import Requirement
 
 #: Longest duration of a setting, in seconds.
@@ -101,7 +103,7 @@ def _bounded(value: float, text: str) -> float:
     return value
 
 
-#: Minimum resources per role (`data/default_hw_requirements.json` of upstream); `sno` from 4.22 needs 4 CPUs.
+#: Minimum resources per role (`data/default_hw_requirements.json` of upstream); CPUs of `sno` depend on the release.
 DEFAULT_REQUIREMENTS: list[dict[str, Any]] = [
     {
         "version": "default",
@@ -129,9 +131,18 @@ DEFAULT_REQUIREMENTS: list[dict[str, Any]] = [
             "network_latency_threshold_ms": 1000,
             "packet_loss_percentage": 10,
         },
-        "sno": {"cpu_cores": 8, "ram_mib": 16384, "disk_size_gb": 100, "installation_disk_speed_threshold_ms": 10},
+        "sno": {
+            "cpu_cores": OLDEST.sno_cpu_cores,
+            "ram_mib": 16384,
+            "disk_size_gb": 100,
+            "installation_disk_speed_threshold_ms": 10,
+        },
     },
-    {"version": "4.22", "match_type": "min_version", "sno": {"cpu_cores": 4}},
+    *(
+        {"version": release.name, "match_type": "min_version", "sno": {"cpu_cores": release.sno_cpu_cores}}
+        for before, release in pairwise(RELEASES.values())
+        if release.sno_cpu_cores != before.sno_cpu_cores
+    ),
 ]
 
 

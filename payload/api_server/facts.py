@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...plugins.module_utils.addresses import version
+from ...plugins.module_utils.vocabulary import ClusterNames
 from .hardware import Inventory
 from .objects import NETWORKS, VIPS, Cluster, Host
 
@@ -65,5 +66,9 @@ def hostname_of(host: Host, inventory: Inventory | None) -> str:
     return str(host.get("requested_hostname") or (inventory or {}).get("hostname") or "")
 
 
-def domain(cluster: Cluster, prefix: str) -> str:
-    return f"{prefix}.{cluster.get('name', '')}.{cluster.get('base_dns_domain', '')}"
+def domain(cluster: Cluster) -> str:
+    return f"{cluster.get('name', '')}.{cluster.get('base_dns_domain', '')}"
+
+
+def names_of(cluster: Cluster) -> ClusterNames:
+    return ClusterNames.of(domain(cluster))

@@ -21,7 +21,7 @@ from .facts import installation_disk
 from .hardware import Inventory
 from .network import address, contains, in_networks, network
 from .objects import PROXIES, VIPS, Cluster, Host, InfraEnv
-from .validations import WILDCARD, control_planes, domain, is_day2, machine_cidrs, role_of, user_managed
+from .validations import WILDCARD, control_planes, domain, is_day2, machine_cidrs, names_of, role_of, user_managed
 
 CONTINUE, EXIT = "continue", "exit"
 #: Maximum number of a host's addresses that other hosts probe, regardless of its inventory.
@@ -173,9 +173,9 @@ def _ntp(v: StepView) -> list[str]:
 def _domains(v: StepView) -> list[str] | None:
     if not v.cluster.get("base_dns_domain"):
         return None
-    names = [domain(v.cluster, prefix) for prefix in ("api", "api-int", "console-openshift-console.apps")]
-    wildcard = domain(v.cluster, WILDCARD)
-    names += [f"{wildcard}.", wildcard]
+    served = names_of(v.cluster)
+    wildcard = f"{WILDCARD}.{domain(v.cluster)}"
+    names = [served.api, served.api_int, served.console, f"{wildcard}.", wildcard]
     if v.release_host and not is_day2(v.cluster) and address(v.release_host) is None:
         names.append(v.release_host)
     return [_dump({"domains": [{"domain_name": name} for name in names]})]

@@ -20,8 +20,8 @@ from typing import Any
 
 from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.plan import overrides as replacements
-from ...plugins.module_utils.plan.overrides import Kind
 from ...plugins.module_utils.plan.release_checks import lab_version_fault
+from ...plugins.module_utils.state import write_atomic
 from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION, REGISTRY, RELEASE_REPOSITORY, Component
 from ..images import base, code, components, oci, registry, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, kernel_modules, packages, rootfs
@@ -50,7 +50,7 @@ class Builder:
     distro: Distro
     force: bool = False
     version: str = LAB_VERSION
-    _kinds: dict[str, Kind] = field(default_factory=dict)
+    _kinds: dict[str, replacements.Kind] = field(default_factory=dict)
     _apt: debs.Apt | None = None
 
     def __post_init__(self) -> None:
@@ -260,7 +260,7 @@ class Builder:
             "iso": ISO_NAME,
             "iso_sha256": (image / f"{ISO_NAME}.sha256").read_text().strip(),
         }
-        oci.write_atomic(out / "payload.json", json.dumps(described, indent=2).encode() + b"\n")
+        write_atomic(out / "payload.json", json.dumps(described, indent=2).encode() + b"\n")
 
     def _components(
         self, layout: oci.Layout, work: Path, image: Path, bottom: Path
@@ -302,16 +302,16 @@ class Builder:
         """Write the image of a component; None for a pullspec, which nodes pull as it is."""
         source, kind = self.overrides.get(name), self._kinds.get(name)
         component = components.COMPONENTS.get(name)
-        if kind is Kind.PULLSPEC:
+        if kind is replacements.Kind.PULLSPEC:
             return None
-        if source is not None and kind is Kind.LAYOUT:
+        if source is not None and kind is replacements.Kind.LAYOUT:
             return layers.adopt(parts.layout, Path(source), name)
-        if source is not None and kind is Kind.STORE:
+        if source is not None and kind is replacements.Kind.STORE:
             return layers.adopt(parts.layout, layers.copied(source, parts.work / name, name), name)
         if component is None and source is None:
             return parts.layout.add_image(oci.Image([parts.lowest], command=["/bin/sh"]))
         stack = parts.stack(name, component)
-        if component is not None and kind is Kind.FAILS:
+        if component is not None and kind is replacements.Kind.FAILS:
             stack.append(parts.layer({path.lstrip("/"): code.failing(path) for path in component.programs}))
         elif source is not None:
             added = oci.nodes_of(replacements.contents(name, source))

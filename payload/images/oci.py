@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Literal
 
 from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.release import content
+from ...plugins.module_utils.state import write_atomic
 from ..machine_os.distro import run
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -342,12 +343,6 @@ def _add(archive: tarfile.TarFile, name: str, node: Node) -> None:
         entry.size = node.data.stat().st_size
         with node.data.open("rb") as stream:
             archive.addfile(entry, stream)
-
-
-def write_atomic(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
 
 
 def link_or_copy(source: Path, target: Path) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...plugins.module_utils.state import write_atomic
 from ...plugins.module_utils.vocabulary import PAYLOAD_REPOSITORY, RELEASE_REPOSITORY
-from .oci import ImageError, Layout, link_or_copy, write_atomic
+from .oci import ImageError, Layout, link_or_copy
 
 
 def push(payload_dir: Path, storage_dir: Path, *, dry: bool = False) -> dict[str, int]:
@@ -51,8 +52,7 @@ def push(payload_dir: Path, storage_dir: Path, *, dry: bool = False) -> dict[str
             if not link.exists() or link.read_text() != digest:
                 added += 1
                 if not dry:
-                    link.parent.mkdir(parents=True, exist_ok=True)
-                    write_atomic(link, digest.encode())
+                    write_atomic(link, digest)
     return {"images": len(images), "blobs": len(blobs), "added": added}
 
 

@@ -157,7 +157,7 @@ class Disk:
             entry["iscsi"] = {"host_ip_address": self._iscsi_address()}
         return entry
 
-    def _on_road(self, prefix: str) -> str:
+    def _path_part(self, prefix: str) -> str:
         """Return the part of the device's path in /sys with a prefix, such as host2 and session1 of an iSCSI disk."""
         return next(
             (part for part in self.sys.resolve().parts if part.startswith(prefix) and part[len(prefix) :].isdigit()), ""
@@ -165,7 +165,7 @@ class Disk:
 
     def _not_in_firmware(self) -> list[str]:
         """Return why the firmware could not find the iSCSI disk: its table (iBFT) must have the target."""
-        if not (session := self._on_road("session")):
+        if not (session := self._path_part("session")):
             return ["Cannot find iSCSI session"]
         if not (name := host.read(self.root / "sys/class/iscsi_session" / session / "targetname")):
             return ["Cannot find iSCSI target name"]
@@ -176,7 +176,7 @@ class Disk:
         return [] if name in named else ["iSCSI disk is missing from iBFT"]
 
     def _iscsi_address(self) -> str:
-        adapter = self._on_road("host")
+        adapter = self._path_part("host")
         return host.read(self.root / "sys/class/iscsi_host" / adapter / "ipaddress") if adapter else ""
 
 

@@ -31,7 +31,7 @@ MOST_STEPS = 100
 """Maximum number of steps in one response, and of concurrent steps; a service has fifteen types."""
 MEDIA_DISCONNECTED = 256
 
-FROZEN = {
+PERMANENT = {
     401: "user is not authenticated to perform host registration",
     403: "host is not allowed to perform the requested operation",
     404: "the infra-env does not exist, or the user is not authorized",
@@ -196,8 +196,8 @@ def register(me: Identity) -> Conversation:
         if response.status == 201 and isinstance(response.body, dict):
             command = response.body.get("next_step_runner_command")
             return command if isinstance(command, dict) else {}
-        if response.status in FROZEN:
-            yield Freeze(f"Host will stop trying to register; {FROZEN[response.status]}: {response.reason()}")
+        if response.status in PERMANENT:
+            yield Freeze(f"Host will stop trying to register; {PERMANENT[response.status]}: {response.reason()}")
         yield Wait(me.interval)
 
 

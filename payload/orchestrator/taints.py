@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json, load_yaml
+from ...plugins.module_utils.releases import by_version
 from ...plugins.module_utils.vocabulary import UNINITIALIZED
 from ..cluster.cloud import INTEGRATED, credentials
 from ..cluster.kube import KubeClient, Object
 
 AGENT_BASED = "agent-installer"
-# From this version on an agent-based installation can have vSphere credentials.
-CREDENTIALS_SINCE = (4, 15)
 log = logging.getLogger("taints")
 
 
@@ -40,17 +39,13 @@ def must_go(
 
     `cluster` is the service's; without it (None) the cluster's own install-config decides whether there are credentials.
     """
-    if platform == "vsphere" and invoker == AGENT_BASED and _release(version) >= CREDENTIALS_SINCE:
+    if platform == "vsphere" and invoker == AGENT_BASED and by_version(version).vsphere_credentials:
         if cluster is None:
             return not credentials(load_yaml(install_config or "{}", name="install-config"), ["server"])
         return not credentials(
             load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides")
         )
     return platform in INTEGRATED
-
-
-def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.partition("-")[0].split(".")[:2])
 
 
 def remove(kube: KubeClient, node: Object) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import os
 import secrets
 import shutil
@@ -17,7 +18,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 PREFIX = ".agentlab-temp-"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -32,6 +36,18 @@ def usual_umask() -> None:
     QEMU, dnsmasq and PostgreSQL run as users of their own, and a guest's file system must not depend on who built it.
     """
     os.umask(0o022)
+
+
+class _Whole(io.FileIO):
+    """A file without a buffer that is written whole: a plain one writes less where a disk becomes full, without an error."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write all of `data`; raises `OSError`."""
+        left = memoryview(data).cast("B")
+        size = len(left)
+        while left:
+            left = left[super().write(left) :]
+        return size
 
 
 @contextmanager
@@ -52,7 +68,7 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int
         sweep(target.parent)
         fd, temporary = _open(target.parent)
     try:
-        with os.fdopen(fd, "w+b", buffering=0) as file:
+        with _Whole(fd, "w+b") as file:
             try:
                 yield file
             except OSError as error:

@@ -6,7 +6,7 @@ Needs nothing, and is in the swarm's bundle.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 LAB_SUFFIX = "-lab"
 """What versions of the lab payload end with."""
@@ -16,6 +16,8 @@ SETTINGS_MANIFEST = "agentlab-settings"
 """Name of the ConfigMap that carries the lab's intervals to its programs, as an extra manifest."""
 CONFIG_IMAGE = "agentconfig.noarch.iso"
 """File of the config image, as upstream names it."""
+BOOT_ARTIFACTS = "boot-artifacts"
+"""Folder for the files of a network boot and for the rootfs of a minimal ISO, as upstream names it."""
 REGISTRY = "registry.agentlab.test"
 """Host in the pullspecs of the lab payload. No DNS has it: the lab's own registry is its mirror."""
 RELEASE_REPOSITORY, PAYLOAD_REPOSITORY = "lab/release", "lab/payload"
@@ -35,6 +37,15 @@ MAKERS = {"vsphere": "VMware, Inc.", "nutanix": "Nutanix"}
 """Manufacturer that a platform's machines have in SMBIOS; the assisted service refuses other ones there."""
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 """Taint of a node until its cloud provider has seen it."""
+
+
+def boot_file(workflow: Literal["agent", "node"], arch: str, suffix: str) -> str:
+    """Return the name of a file that machines boot from, as upstream has it: `agent.x86_64.iso`, `agent.x86_64-rootfs.img`.
+
+    workflow: `agent` installs a cluster, `node` adds a node to an installed one. suffix: with its dot or hyphen; empty: what
+    all names begin with.
+    """
+    return f"{workflow}.{arch}{suffix}"
 
 
 class Stage:
@@ -202,10 +213,10 @@ class Exit(IntEnum):
         made.meaning = meaning
         return made
 
-    OK = 0, "Success. `wait-for`: the cluster is installed."
+    OK = 0, "Success; `wait-for`: the cluster is installed."
     FAILED = (
         1,
-        "Failure; stderr has the reason. `doctor`: a check failed. `swarm`: not all clusters were installed.",
+        "Failure; stderr has the reason; `doctor`: a check failed; `swarm`: not all clusters were installed.",
     )
     USAGE = 2, "Wrong arguments, an invalid profile or plan, or, of verbs that run a playbook, a task that failed."
     INSTALL_CONFIG = 3, "`create`: install-config.yaml cannot be read; `ci run`: the configuration was refused."

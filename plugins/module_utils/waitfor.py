@@ -114,11 +114,11 @@ def follow(
     known: what is known of the installation; rest, kube: clients of the service and of the cluster.
     """
 
-    def tell(message: Message) -> None:
+    def report(message: Message) -> None:
         say(message.level, message.text)
 
     try:
-        BootstrapWatcher(rest, kube, known.rendezvous_ip, tell, show, clock, stall, diagnose).run()
+        BootstrapWatcher(rest, kube, known.rendezvous_ip, report, show, clock, stall, diagnose).run()
     except BootstrapFailed as error:
         _operators(kube, say)
         say("info", "Use the following commands to gather logs from the cluster")

@@ -35,6 +35,12 @@ PLACES = {
             "payload/ipi/ironic.py",
         },
     ),
+    "names of the files that machines boot from": (
+        r"\"boot-artifacts\"|f?\"(?:agent|node)\.[{*]",
+        {f"{LIBRARIES}/vocabulary.py"},
+    ),
+    "variable of the only token of release 4.17": (r"AGENT_AUTH_TOKEN", {f"{LIBRARIES}/releases/model.py"}),
+    "name of the web console": (r"console-openshift-console\.", {f"{LIBRARIES}/vocabulary.py"}),
     "JSON patch (RFC 6902)": (r"import jsonpatch", {"payload/cluster/patch.py"}),
 }
 

@@ -6,6 +6,7 @@ and other files, and comments and strings of Python. `NAMES` is the same for ide
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import subprocess
@@ -23,7 +24,7 @@ ELSEWHERE = re.compile(
     # Texts of others, generated files, and this table.
     r"\.(lock|svg|png|xz|gz|iso|bin|ico|jsonl)$|^LICENSE$|^tests/recorded/|/golden/|/reference/|^changelogs/changelog\.yaml$|^tests/lint/test_words\.py$"
 )
-GENERATED = re.compile(r"^docs/(?:support|verbs)\.md$|^roles/[a-z_]+/README\.md$|^CHANGELOG")
+GENERATED = re.compile(r"^docs/(?:support|verbs)\.md$|^CHANGELOG")
 SENTENCES = re.compile(r"^\|.*[^.]\. [A-Z`][^|]*\|")
 LINKS = re.compile(r"^!?\[|^    |^\| `")  # a picture, a command, a row that is a reference
 
@@ -104,10 +105,15 @@ WORDS = (
     Word(r"(took|takes?) [a-z `]{1,30} for done\b", "treats as successful"),
 )
 NAMES = re.compile(
-    r"\b(Wishes|WISHES|wishes_of|insist|ailing|PATIENCE|TAKEN_ALONG|FORGOTTEN|_FORGOTTEN|Doors|Bodies|BY_PEOPLE|judge|Played|Talk|_tell\w*|_heard|_born|"
-    r"_lives|test_\w*_(told|anew|nobody|is_none|are_none|for_ever|goes_on|people|judged|mended|namesakes?|strangers?|says|said|tells|"
-    r"speaks|hears|forgets|beside|anybody|somebody|everybody)(_\w+)?)\b"
+    r"\b(TAKEN_ALONG|Doors|Bodies|Played|Talk|_lives|test_\w*_(is_none|are_none|for_ever|goes_on)(_\w+)?)\b"
 )
+# Words of identifiers: of all, and in addition of tests, whose names are sentences.
+IDENTIFIERS = re.compile(
+    r"roads?|judg(e|es|ed|ing)|mend(s|ed|ing)?|wish(es|ed)?|anew|whoever|namesakes?|patience|people|(no|some|any|every)body|strangers?|"
+    r"tells?|hears?|heard|speaks?|born|forgets|forgotten|frozen|together|insist|ailing"
+)
+IN_TESTS = re.compile(r"says?|said|told|moments?|beside|forget|(?!together)(?:" + IDENTIFIERS.pattern + ")")
+NAMED_LATER = re.compile(r"^tests/unit/api_server/")
 
 
 def test_prose() -> None:
@@ -172,6 +178,50 @@ def test_names() -> None:
         for match in NAMES.finditer(line)
     ]
     assert not found, "\n".join(found)
+
+
+def test_words_of_names() -> None:
+    word = re.compile(r"\b(?!frozen=True)[A-Za-z_]\w+")
+    found = [
+        f"{name}:{number}: {identifier}"
+        for name in files()
+        if name.endswith(".py") and not NAMED_LATER.search(name)
+        if any(map(unusual, set(word.findall(text(name)))))  # only then the file is parsed
+        for number, identifier in identifiers(text(name))
+        if unusual(identifier)
+    ]
+    assert not found, "\n".join(found)
+
+
+def identifiers(source: str) -> Iterator[tuple[int, str]]:
+    """Each name of a function, class, argument or constant, with its line."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id.isupper():
+            yield node.lineno, node.id
+
+
+@cache
+def unusual(identifier: str) -> bool:
+    """Return whether one of an identifier's words is to be another one."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", identifier)
+    pattern = IN_TESTS if identifier.startswith("test_") else IDENTIFIERS
+    return any(pattern.fullmatch(word.lower()) for word in words)
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("class FrozenHost: ...\ndef on_road(strangers): ...\nTOLD, TELL_ALL = 1, 2", 4),
+        ("def test_it_says_so(): ...\ndef say(said): ...\nasync def test_they_come_together(): ...", 1),
+        ("@dataclass(frozen=True)\nclass Broad: ...\ntold = stream.tell()", 0),
+    ],
+)
+def test_the_rule_of_names(source: str, count: int) -> None:
+    assert sum(unusual(name) for __, name in identifiers(source)) == count
 
 
 def test_lines_of_documentation() -> None:

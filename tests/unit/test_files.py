@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -91,6 +92,20 @@ def test_errors_name_the_file_that_is_to_be(tmp_path: Path) -> None:
     with pytest.raises(OSError) as caught, files.new_file(tmp_path / "y"):
         raise OSError(errno.EIO, "of another file", "/other")
     assert files.explain(caught.value) == "/other: of another file"
+
+
+@pytest.mark.usefixtures("kind")
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+    """A write without a buffer stops at the limit without an error: state.json was replaced by its first part."""
+    path, limits = tmp_path / "x", resource.getrlimit(resource.RLIMIT_FSIZE)
+    path.write_bytes(b"old")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"), files.new_file(path, overwrite=True) as out:
+            out.write(bytes(2000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == b"old" and [entry.name for entry in tmp_path.iterdir()] == ["x"]
 
 
 @pytest.mark.parametrize("how", ["anonymous", "named", "staging"])

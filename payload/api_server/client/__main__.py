@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ....plugins.module_utils.assisted.registration import ClientError
+from ....plugins.module_utils.releases.model import TOKENS
 from . import hosts, register
 from .rest import Rest, RestError
 
@@ -19,15 +20,15 @@ COMMANDS = ("registerCluster", "registerInfraEnv", "configure", "importCluster")
 def run(command: str, environment: Mapping[str, str]) -> None:
     """Run one command; ClientError or RestError when it fails.
 
-    `command` is one of COMMANDS. `environment` has SERVICE_BASE_URL (required), USER_AUTH_TOKEN (in release 4.17
-    AGENT_AUTH_TOKEN) and the paths of manifests and host configs, whose defaults are those of upstream's image.
+    `command` is one of COMMANDS. `environment` has SERVICE_BASE_URL (required), the token (`TOKENS`: its
+    variable depends on the release) and the paths of manifests and host configs, whose defaults are those of upstream's image.
     """
     base = environment.get("SERVICE_BASE_URL")
     if not base:
         raise ClientError(
             "environment variable SERVICE_BASE_URL is not set: it should be like http://192.168.111.20:8090/"
         )
-    rest = Rest(base, environment.get("USER_AUTH_TOKEN") or environment.get("AGENT_AUTH_TOKEN", ""))
+    rest = Rest(base, next(filter(None, map(environment.get, TOKENS.values())), ""))
     manifests = Path(environment.get("MANIFESTS_PATH") or "/manifests")
     config = Path(environment.get("CLIENT_CONFIG_PATH") or "/etc/assisted/client_config")
     if command == "registerCluster":

@@ -34,7 +34,7 @@ def _static_networks(entries: list[StaticNetwork]) -> str:
         unmapped = images.unmapped_interface(entry.get("network_yaml", ""), names)
         if unmapped:
             problems.append(f"mac-interface mapping for interface {unmapped} is missing and not a physical interface")
-    refusals.together(problems)
+    refusals.raise_all(problems)
     order = sorted(entries, key=lambda entry: (entry.get("network_yaml", ""), str(entry.get("mac_interface_map"))))
     return in_pieces(order, **COMPACT) if order else ""
 

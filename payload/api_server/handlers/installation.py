@@ -151,7 +151,7 @@ def allow_add_hosts(e: Engine, call: Call) -> Any:
         )
     before = cluster.get("status_info")
     cluster["kind"] = "AddHostsCluster"
-    cluster["api_vip_dns_name"] = validations.domain(cluster, "api")
+    cluster["api_vip_dns_name"] = validations.names_of(cluster).api
     e.set_cluster_status(cluster, "adding-hosts", "cluster is adding hosts to existing OCP cluster")
     return {**cluster_model(e, cluster), "status_info": before}
 
@@ -266,7 +266,7 @@ def credentials(e: Engine, call: Call) -> Any:
             "console-url isn't available yet, it will be once console operator is ready as part of cluster finalizing stage",
         )
     password = e.store.file(cluster["id"], "kubeadmin-password") or b""
-    url = f"https://{validations.domain(cluster, 'console-openshift-console.apps')}"
+    url = f"https://{validations.names_of(cluster).console}"
     return {"username": "kubeadmin", "password": password.decode(), "console_url": url}
 
 

@@ -6,7 +6,7 @@ Every function raises ApiError, 400 unless noted otherwise. Source: `internal/bm
 
 from __future__ import annotations
 
-from .base import downloadable, go_list, together
+from .base import downloadable, go_list, raise_all
 from .names import cluster_name, dns_name, hostname, labels, manifest_name, tags
 from .networks import networks, networks_strict, subnets, vips, vips_in_use
 from .settings import (
@@ -39,12 +39,12 @@ __all__ = [
     "ntp_sources",
     "proxies",
     "pull_secret",
+    "raise_all",
     "release_version",
     "single_node",
     "ssh_keys",
     "subnets",
     "tags",
-    "together",
     "trust_bundle",
     "vips",
     "vips_in_use",

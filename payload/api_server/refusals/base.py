@@ -8,7 +8,7 @@ from ..errors import ApiError
 from ..tables import DOWNLOADABLE
 
 
-def together(problems: Iterable[str]) -> None:
+def raise_all(problems: Iterable[str]) -> None:
     """Raise ApiError with all problems, in the format of Go's multierror; do nothing without problems.
 
     `problems` may be a generator. A list of one has the singular; upstream's clients show the text as it is.

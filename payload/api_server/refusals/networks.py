@@ -9,7 +9,7 @@ from ..bodies import ClusterParams
 from ..errors import ApiError
 from ..network import address, contains, network
 from ..objects import NETWORKS, Cluster, NetworkKey
-from .base import together
+from .base import raise_all
 
 #: Minimum host part of an address, in bits, by kind of network.
 _SERVICE_BITS, _MACHINE_BITS, _USERS_BALANCER_BITS, _SNO_BITS = 7, 4, 2, 1
@@ -38,7 +38,7 @@ def networks(body: ClusterParams) -> None:
                 problems.append(
                     f"Could not parse {kind} Network CIDR {cidr} (index {index}): invalid CIDR address: {cidr}"
                 )
-    together(problems)
+    raise_all(problems)
     lists = {key: [str(entry["cidr"]) for entry in body.get(key) or ()] for key in _KINDS}
     if any(len({*map(version, cidrs)}) == 2 for cidrs in lists.values()):
         for key, cidrs in lists.items():
@@ -92,7 +92,7 @@ def vips(api: list[str], ingress: list[str], cluster: Cluster | ClusterParams) -
         problems.append(
             f"configuration must include the same number of apiVIPs (got {len(api)}) and ingressVIPs (got {len(ingress)})"
         )
-    together(problems)
+    raise_all(problems)
     problems = [
         f'The IP address "{ip}" appears multiple times in apiVIPs' for index, ip in enumerate(api) if ip in api[:index]
     ]
@@ -101,7 +101,7 @@ def vips(api: list[str], ingress: list[str], cluster: Cluster | ClusterParams) -
             problems.append(f'The IP address "{ip}" appears multiple times in ingressVIPs')
         if ip in api and not users:
             problems.append(f'The IP address "{ip}" appears both in apiVIPs and ingressVIPs')
-    together(problems)
+    raise_all(problems)
     for listed, plural in ((api, "apiVIPs"), (ingress, "ingressVips")):
         if len(listed) == 2:
             _dual(listed, plural, "address")
@@ -120,7 +120,7 @@ def vips(api: list[str], ingress: list[str], cluster: Cluster | ClusterParams) -
         found = (
             _vip_outside(one, "api-vip", cidr) or _vip_outside(two, "ingress-vip", cidr) for one, two, cidr in pairs
         )
-        together(filter(None, found))
+        raise_all(filter(None, found))
 
 
 def _vip_outside(ip: str, name: str, cidr: str) -> str:
@@ -136,7 +136,7 @@ def _vip_of_any(api: str, ingress: str, machine: list[str]) -> None:
     for ip, name in ((api, "api-vip"), (ingress, "ingress-vip")):
         problems = [_vip_outside(ip, name, cidr) for cidr in machine]
         if all(problems):
-            together(problems)
+            raise_all(problems)
 
 
 def subnets(cluster: Cluster, changed: Iterable[str], hosts: int, sno: bool) -> None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from ..facts import control_planes, domain, hostname_of, is_day2, is_sno, machine_cidrs, role_of, user_managed
+from ..facts import control_planes, domain, hostname_of, is_day2, is_sno, machine_cidrs, names_of, role_of, user_managed
 from ..tables import AFTER_REBOOT
 from . import cluster, cluster_networks, hardware, network, olm, services, vips
 from .base import FAILURE, HIDDEN, SUCCESS, Gate, Unbound, Validation
@@ -60,6 +60,7 @@ __all__ = [
     "is_sno",
     "machine_cidrs",
     "majority_least",
+    "names_of",
     "network_of",
     "own_addresses",
     "passed",

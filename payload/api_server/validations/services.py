@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from ....plugins.module_utils.documents import load_json
-from ..facts import domain, is_day2, is_sno
+from ....plugins.module_utils.vocabulary import ClusterNames
+from ..facts import domain, is_day2, is_sno, names_of
 from .base import ERROR, FAILURE, HIDDEN, PENDING, SUCCESS, Category, Gate, Result, validation
 from .view import HostCheck, HostView, address_list, before_reboot, dns_needed, reaches_api
 
@@ -78,11 +80,14 @@ def images_available(v: HostView) -> Result:
     )
 
 
-def _own_domain(prefix: str, shown_prefix: str, what: str) -> HostCheck:
-    """Check that the user's DNS resolves a name of the cluster, where the installation needs it."""
+def _own_domain(names: Callable[[ClusterNames], tuple[str, str]], what: str) -> HostCheck:
+    """Check that the user's DNS resolves a name of the cluster, where the installation needs it.
+
+    names: return the name that is resolved, and the one in messages.
+    """
 
     def check(v: HostView) -> Result:
-        name, shown_name = domain(v.cluster, prefix), domain(v.cluster, shown_prefix)
+        name, shown_name = names(names_of(v.cluster))
         good = (SUCCESS, f"Domain name resolution for the {shown_name} domain was successful or not required")
         if v.cluster.get("imported") and not any(reaches_api(host) for host in v.view.hosts.values()):
             return PENDING, (
@@ -133,7 +138,7 @@ def no_wildcard(v: HostView) -> Result:
             PENDING,
             "DNS wildcard check cannot be performed yet because the host has not yet performed DNS resolution",
         )
-    name, cluster = domain(v.cluster, WILDCARD), f"*.{v.cluster.get('name')}.{v.cluster.get('base_dns_domain')}"
+    name, cluster = f"{WILDCARD}.{domain(v.cluster)}", f"*.{v.cluster.get('name')}.{v.cluster.get('base_dns_domain')}"
     for asked, text in (
         (
             f"{name}.",
@@ -183,11 +188,11 @@ def ignition_downloadable(v: HostView) -> Result:
 
 
 api_resolved = validation("api-domain-name-resolved-correctly", Category.NETWORK)(
-    _own_domain("api", "api", "API load balancer")
+    _own_domain(lambda names: (names.api, names.api), "API load balancer")
 )
 api_int_resolved = validation("api-int-domain-name-resolved-correctly", Category.NETWORK)(
-    _own_domain("api-int", "api-int", "internal API load balancer")
+    _own_domain(lambda names: (names.api_int, names.api_int), "internal API load balancer")
 )
 apps_resolved = validation("apps-domain-name-resolved-correctly", Category.NETWORK)(
-    _own_domain("console-openshift-console.apps", "*.apps", "application ingress")
+    _own_domain(lambda names: (names.console, f"*.{names.apps}"), "application ingress")
 )

@@ -47,7 +47,7 @@ USER_OPERATIONS = ("install", "role", "set up", "remove")
 LAST_LOOK_SECONDS = 20.0
 
 
-class Frozen(Exception):
+class PermanentlyRefused(Exception):
     """The service refused a host permanently."""
 
 
@@ -130,7 +130,7 @@ class Swarm:
         return response
 
     async def talk(self, conversation: Conversation, me: Identity, host: Host | None = None) -> Any:
-        """Execute the requests of a conversation; return its result. Frozen: it stopped permanently."""
+        """Execute the requests of a conversation; return its result. PermanentlyRefused: it stopped permanently."""
         loop = asyncio.get_running_loop()
         answer: Any = None
         try:
@@ -151,7 +151,7 @@ class Swarm:
                         self._spawn(self._step(host, step))
                     answer = None
                 elif isinstance(action, Freeze):
-                    raise Frozen(action.reason)
+                    raise PermanentlyRefused(action.reason)
         except StopIteration as end:
             return end.value
 
@@ -232,7 +232,11 @@ class Swarm:
                 if host.failure == "vanish":
                     host.silent = True
                     return
-        except (Frozen, DownloadError, ValueError) as error:  # refused for good, or an invalid reply to register
+        except (
+            PermanentlyRefused,
+            DownloadError,
+            ValueError,
+        ) as error:  # refused for good, or an invalid reply to register
             host.gone = True
             stats.gave_up[str(error)[:200]] += 1
         finally:
@@ -372,7 +376,7 @@ class Swarm:
             look = hub.look(cluster, numbers.get) if self._hub else install.by_rest(cluster, self.settings)
             try:
                 body = await asyncio.wait_for(self.talk(look, me), LAST_LOOK_SECONDS) or body
-            except (TimeoutError, Frozen):
+            except (TimeoutError, PermanentlyRefused):
                 body["status_info"] = "the service does not answer"
         end = "installed" if body.get("status") == "installed" else "unfinished"
         self.stats.end(cluster.name, end, len(hosts))

@@ -1,12 +1,12 @@
-"""The kinds of BMCs: which addresses are theirs, and what drives a machine through one."""
+"""What drives a machine through its BMC, by the kind of the BMC, which the address has."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import NamedTuple
 
 from ..errors import LabError
+from ..plan.bmcs import KINDS
 from ..plan.machines import Node
 from . import redfish
 from .machine import Bmc
@@ -16,17 +16,8 @@ Connect = Callable[[str, str, str, str, "bool | str", Collection[str]], Bmc]
 the CA to check with), quirks (names of `plan.bmcs.QUIRKS`) -> the machine. Raises `LabError`."""
 
 
-class Kind(NamedTuple):
-    """schemes: of the addresses, without a transport as in `+https`.
-
-    `connect` returns the machine behind an address; a second kind of BMC is one more row of `KINDS`.
-    """
-
-    schemes: tuple[str, ...]
-    connect: Connect
-
-
-KINDS = {"redfish": Kind(redfish.SCHEMES, redfish.Bmc)}
+CONNECT: dict[str, Connect] = {"redfish": redfish.Bmc}
+"""For each row of `plan.bmcs.KINDS`."""
 
 
 def of_node(node: Node, lab_ca: bool | str) -> Bmc:
@@ -55,8 +46,8 @@ def connect(
     to check with; `quirks` are names of `plan.bmcs.QUIRKS`. The address's scheme decides which kind it is.
     """
     scheme = address.partition("://")[0].partition("+")[0]
-    for kind in KINDS.values():
-        if scheme in kind.schemes:
-            return kind.connect(name, address, username, password, verify, quirks)
-    known = ", ".join(scheme for kind in KINDS.values() for scheme in kind.schemes)
+    for kind, row in KINDS.items():
+        if scheme in row.schemes:
+            return CONNECT[kind](name, address, username, password, verify, quirks)
+    known = ", ".join(scheme for row in KINDS.values() for scheme in row.schemes)
     raise LabError(f"BMC address {address}: scheme {scheme!r} is unknown: known are {known}, as in {redfish.EXAMPLE}")

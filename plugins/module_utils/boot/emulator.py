@@ -188,7 +188,7 @@ def _monitor(domain: libvirt.virDomain, command: str, arguments: dict[str, Any])
     )["return"]
 
 
-def refuse_strangers() -> None:
+def refuse_unknown_systems() -> None:
     """Return 404 for unknown systems.
 
     Flask calls it before each request. Requests for a chassis are let through, because they name no system.
@@ -251,7 +251,7 @@ def main(config: str) -> None:
         emulator.app.wsgi_app = peers.keeping(emulator.app.wsgi_app)
         emulator.app.before_request(peers.forward)
         emulator.app.after_request(peers.enumerate)
-    emulator.app.before_request(refuse_strangers)
+    emulator.app.before_request(refuse_unknown_systems)
     is_served = importlib.import_module("httpd").is_served
     sessions = importlib.import_module("sessions")
     emulator.app.after_request(lambda response: link_sessions(response, sessions.PATH))

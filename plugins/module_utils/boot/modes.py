@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..libvirt.domain import Medium
 from ..plan.model import BootMode
-from ..vocabulary import CONFIG_IMAGE
+from ..vocabulary import BOOT_ARTIFACTS, CONFIG_IMAGE
 
 
 class Mode(NamedTuple):
@@ -45,11 +45,11 @@ class Mode(NamedTuple):
 
 MODES: dict[BootMode, Mode] = {
     "redfish": Mode(bmc=True),
-    "minimal": Mode(bmc=True, beside="boot-artifacts"),
+    "minimal": Mode(bmc=True, beside=BOOT_ARTIFACTS),
     "cdrom": Mode(published=False),
     "usb": Mode(medium="usb", published=False),
     "pxe": Mode(medium="network", beside="."),
-    "iscsi": Mode(medium="lun", published=False, beside="boot-artifacts"),
+    "iscsi": Mode(medium="lun", published=False, beside=BOOT_ARTIFACTS),
     "config-image": Mode(published=False, second=CONFIG_IMAGE),
     "interactive": Mode(bmc=True),
     "manual": Mode(boots=False),

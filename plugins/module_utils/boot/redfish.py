@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from .._deps import optional
 from ..errors import LabError
 from ..log import visible
-from ..plan.bmcs import SCHEMES, TRANSPORTS, behavior
+from ..plan.bmcs import KINDS, TRANSPORTS, behavior
 from .replies import connector
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ class Address(NamedTuple):
 def parse(address: str) -> Address:
     """Take apart a BMC address as install-config has it, `redfish-virtualmedia+https://host:port/redfish/v1/Systems/1`.
 
-    The scheme is one of SCHEMES with a transport, `+http` or `+https` (https when not given), or plain `http`, `https`.
+    The scheme is one of the kind with a transport, `+http` or `+https` (https when not given), or plain `http`, `https`.
     Raises `LabError`.
     """
     scheme, separator, rest = address.partition("://")
     driver, __, transport = scheme.rpartition("+")
-    if not driver and transport in SCHEMES and transport not in TRANSPORTS:
+    if not driver and transport in KINDS["redfish"].schemes and transport not in TRANSPORTS:
         transport = "https"
     if transport not in TRANSPORTS:
         raise LabError(f"BMC address {address}: transport {transport!r} is neither http nor https: {EXAMPLE}")

@@ -35,7 +35,7 @@ def import_config(argv: list[str]) -> int:
     parser.add_argument(
         "config",
         nargs="*",
-        help=f"config_$USER.sh, - for standard input; of several the last wins. Without it, the lines in ${CONFIG}",
+        help=f"config_$USER.sh, - for standard input; of several the last wins; without it, the lines in ${CONFIG}",
     )
     _add_output(parser, "profile")
     parser.add_argument(

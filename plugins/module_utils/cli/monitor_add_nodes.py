@@ -16,7 +16,7 @@ from ..files import explain
 from ..installer.errors import InstallerError
 from ..installer.nodes_config import FILENAME, addresses_of, load_nodes_config
 from ..log import LEVELS, Log, level_of
-from ..releases import RELEASES
+from ..releases import LATEST
 from ..vocabulary import Exit
 
 
@@ -84,4 +84,4 @@ def follow(given: Sequence[str], kubeconfig: Path, log: Log) -> Exit:
 
 def _configured(folder: Path, log: Log) -> list[str]:
     """The static addresses in a folder's nodes-config.yaml, which has the same form for all releases."""
-    return addresses_of(load_nodes_config(read_file(folder / FILENAME), RELEASES["4.22"], log))
+    return addresses_of(load_nodes_config(read_file(folder / FILENAME), LATEST, log))

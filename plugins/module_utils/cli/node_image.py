@@ -18,7 +18,7 @@ from ..installer.nodes_config import FILENAME
 from ..log import LEVELS, Log, level_of
 from ..plan.rundir import dump
 from ..state import write_atomic
-from ..vocabulary import Exit
+from ..vocabulary import BOOT_ARTIFACTS, Exit, boot_file
 from .create import ASSETS
 from .monitor_add_nodes import follow
 
@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--output-name", metavar="NAME", help="name of the ISO in --dir (default node.<arch>.iso)"
     )
     create.add_argument(
-        "-p", "--pxe", action="store_true", help="create the files for a network boot instead, in boot-artifacts"
+        "-p", "--pxe", action="store_true", help=f"create the files for a network boot instead, in {BOOT_ARTIFACTS}"
     )
     monitor = commands.add_parser(
         "monitor",
@@ -118,7 +118,7 @@ def _create(args: argparse.Namespace, log: Log) -> int:
     options = run.Options.from_environment(dict(os.environ), directory, ASSETS)
     node_image.create("node-pxe-files" if args.pxe else "node-image", options, kube, log)
     if args.output_name:
-        made = max(directory.glob("node.*.iso"), key=lambda path: path.stat().st_mtime_ns)
+        made = max(directory.glob(boot_file("node", "*", ".iso")), key=lambda path: path.stat().st_mtime_ns)
         if made.name != args.output_name:
             target = directory / args.output_name
             target.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ def say(text: object = "", stream: TextIO | None = None) -> None:
         raise SystemExit(Exit.PIPE) from None
 
 
-def tell(text: object, stream: TextIO | None = None) -> None:
+def say_or_drop(text: object, stream: TextIO | None = None) -> None:
     """Write as `say`, but without a reader the text is lost, and the verb continues to its end."""
     with contextlib.suppress(SystemExit):
         say(text, stream)

@@ -18,7 +18,7 @@ from ..installer.build import GO_ARCH
 from ..log import Log
 from ..plan import rundir
 from ..plan.stored import checked
-from ..vocabulary import Exit
+from ..vocabulary import Exit, boot_file
 from ..watch import Message
 from . import day2, joining, node_image
 from .client import ClusterClient
@@ -46,7 +46,8 @@ def create(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
         nodes = day2.follow(plan, day2.chosen(plan, given["only"]))
         result |= {"nodes": nodes, "missing": [node["name"] for node in day2.missing(kube, nodes)]}
         names = [node["name"] for node in day2.follow(plan, day2.chosen(plan))]
-        result["image"] = str(directory / f"node.{_rpm_arch(given['architecture'] or day2.architecture(kube))}.iso")
+        arch = _rpm_arch(given["architecture"] or day2.architecture(kube))
+        result["image"] = str(directory / boot_file("node", arch, ".iso"))
         if not result["missing"]:
             return result
         changes = day2.nodes_config(plan, directory, given["architecture"])
@@ -67,7 +68,7 @@ def create(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
         made = node_image.create("node-pxe-files" if given["pxe"] else "node-image", options, kube, log, joined=names)
     result["changed_files"] += made.changed
     result["diff"] += made.diffs
-    image = next(iter(sorted(directory.glob("node.*.iso"))), None)
+    image = next(iter(sorted(directory.glob(boot_file("node", "*", ".iso")))), None)
     if not given["pxe"] and not given["plan"]:
         result["image"] = str(image or "")
     return {

@@ -154,9 +154,9 @@ def _nodes(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
     for node in plan["nodes"]:
         if node["name"] in known:
             yield _addresses(node, home(node, plan["networks"])["name"], known[node["name"]])
-    strangers = sorted(n["metadata"]["name"] for n in nodes if n["metadata"]["name"].split(".")[0] not in names)
-    if strangers:
-        yield Check("node names", False, f"not part of this plan: {', '.join(strangers)}")
+    unplanned = sorted(n["metadata"]["name"] for n in nodes if n["metadata"]["name"].split(".")[0] not in names)
+    if unplanned:
+        yield Check("node names", False, f"not part of this plan: {', '.join(unplanned)}")
 
 
 def _addresses(planned: Node, network: str, node: dict[str, Any]) -> Check:

@@ -14,6 +14,7 @@ from ..plan.machines import Node
 from ..plan.model import Plan
 from ..plan.short import ShortHost
 from ..state import write_atomic
+from ..vocabulary import BOOT_ARTIFACTS
 
 HOSTS = "hosts"
 # Below ocp/<cluster>, and in the run directory. Links may be ahead of their files: a stage writes these later.
@@ -24,7 +25,7 @@ _LINKS = {
     "cluster-manifests": "cluster-manifests",
     "mirror": "mirror",
     "openshift": "openshift",
-    "boot-artifacts": "boot-artifacts",
+    BOOT_ARTIFACTS: BOOT_ARTIFACTS,
     "auth": "auth",
     ".openshift_install.log": ".openshift_install.log",
     ".openshift_install_state.json": ".openshift_install_state.json",

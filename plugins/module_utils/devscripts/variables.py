@@ -10,7 +10,7 @@ import difflib
 import re
 from typing import Literal, NamedTuple
 
-Kind = Literal["text", "integer", "boolean", "non-empty", "list"]
+Kind = Literal["string", "integer", "boolean", "non-empty", "list"]
 """How dev-scripts reads a value. `boolean`: `true` turns it on; `non-empty`: any text does, `false` too."""
 Use = Literal["mapped", "refused", "ignored"]
 
@@ -23,7 +23,7 @@ class Mapped(NamedTuple):
     """
 
     fields: str
-    kind: Kind = "text"
+    kind: Kind = "string"
     default: str = ""
 
 
@@ -34,7 +34,7 @@ class Refused(NamedTuple):
     """
 
     reason: str
-    kind: Kind = "text"
+    kind: Kind = "string"
     default: str = ""
 
 
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
     use: Use
     text: str
-    kind: Kind = "text"
+    kind: Kind = "string"
     default: str = ""
 
 
@@ -291,7 +291,7 @@ LATER: dict[str, Row] = {
     "ENABLE_METALLB_MODE": Row("refused", "no operator is installed after the cluster"),
     "ENABLE_VIRTUAL_MEDIA_VIA_EXTERNAL_NETWORK": Row("ignored", _IPI),
     "EXTRA_NETWORK_NAMES": Row("mapped", "extra_networks[].name", "list"),
-    "FENCING_CREDENTIAL_IDENTIFIER": Row("mapped", "installer.fencing_by", "text", "hostname"),
+    "FENCING_CREDENTIAL_IDENTIFIER": Row("mapped", "installer.fencing_by", "string", "hostname"),
     "MIRROR_CUSTOM_IMAGES": Row("refused", _MIRROR),
     "MIRROR_OLM": Row("refused", _MIRROR),
     "MIRROR_OLM_REMOTE_INDEX": Row("ignored", _OFF),

@@ -23,6 +23,7 @@ from ..documents import DocumentError, load_json, load_yaml, read_file
 from ..files import staging
 from ..log import ALIASES, LEVELS, LOG_FILE
 from ..state import write_atomic
+from ..vocabulary import BOOT_ARTIFACTS
 from .errors import InstallerError
 from .state import FILENAME
 
@@ -39,7 +40,7 @@ _TOOLS = {"oc": "payload.tools.oc", "nmstatectl": "plugins.module_utils.cli nmst
 _LINE = re.compile(r'^(?:time="[^"]*" )?level=(\w+) msg=(?:"((?:[^"\\]|\\.)*)"$|(.*))')
 _ESCAPED = re.compile(r"\\(.)")
 _LEFT = (FILENAME, "rendezvousIP", "auth/kubeconfig", "auth/kubeadmin-password")
-_PUBLIC = ("boot-artifacts", "rendezvousIP")
+_PUBLIC = (BOOT_ARTIFACTS, "rendezvousIP")
 _PASSWORD = re.compile(r",? and password: .*", re.DOTALL)
 
 Say = Callable[[str, str], None]

@@ -7,13 +7,13 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .. import files
 from ..ignition.config import dumps, files_of
 from ..release.payload import read_matching
 from ..state import write_atomic
-from ..vocabulary import CONFIG_IMAGE
+from ..vocabulary import BOOT_ARTIFACTS, CONFIG_IMAGE, boot_file
 from .build import Build
 from .ignition import ADD_NODES, appliance
 from .live_env import CONFIG_IMAGE_PATHS
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _FORMAT = 2
 
 
-def prefix(build: Build) -> str:
-    """What the names of images begin with: `agent`, or `node` for nodes that join an installed cluster."""
+def workflow(build: Build) -> Literal["agent", "node"]:
+    """Return what the names of images begin with: `agent`, or `node` for nodes that join an installed cluster."""
     return "node" if build["Agent Workflow"] == ADD_NODES else "agent"
 
 
@@ -168,11 +168,11 @@ def agent_iso(build: Build) -> None:
     """
     parts: Artifacts = build["Agent Installer Artifacts"]
     arch, directory = parts["arch"], build.options.directory
-    target = directory / f"{prefix(build)}.{arch}.iso"
+    target = directory / boot_file(workflow(build), arch, ".iso")
     if parts["minimal"]:
         why = "for External platform" if parts["external"] else "based on configuration"
         build.log.info(f"Minimal ISO will be created {why}")
-    rootfs = directory / "boot-artifacts" / f"{prefix(build)}.{arch}-rootfs.img"
+    rootfs = directory / BOOT_ARTIFACTS / boot_file(workflow(build), arch, "-rootfs.img")
     outputs = [target, *([rootfs] if parts["minimal"] and parts["base_url"] else [])]
     if _fresh(build, "iso", parts["fingerprint"], outputs):
         build.log.debug(f"{target} is up to date")
@@ -187,7 +187,7 @@ def agent_iso(build: Build) -> None:
             build.log.info(f"RootFS file created in: {rootfs.parent}. Upload it at {parts['base_url']}/{rootfs.name}")
         build.log.info(f"Generated minimal ISO at {target}")
     else:
-        expiry = build["Agent Installer API Auth Config"].get("AuthTokenExpiry") if prefix(build) == "node" else ""
+        expiry = build["Agent Installer API Auth Config"].get("AuthTokenExpiry") if workflow(build) == "node" else ""
         build.log.info(f"Generated ISO at {target}." + (f" The ISO is valid up to {expiry}" if expiry else ""))
     if parts["external"]:
         build.log.info(
@@ -286,7 +286,7 @@ def pxe_files(build: Build) -> None:
 
     parts: Artifacts = build["Agent Installer Artifacts"]
     directory = build.options.directory
-    folder, start = directory / "boot-artifacts", f"{prefix(build)}.{parts['arch']}"
+    folder, start = directory / BOOT_ARTIFACTS, boot_file(workflow(build), parts["arch"], "")
     s390x = parts["arch"] == "s390x"
     kernel = "kernel.img" if s390x else "vmlinuz"
     names = [f"{start}-{name}" for name in ("initrd.img", "rootfs.img", kernel)]
@@ -365,7 +365,7 @@ def unconfigured_iso(build: Build, *, interactive: bool) -> dict[str, Any]:
     }
     fingerprint = hashlib.sha256(json.dumps([_FORMAT, parts["ignition"], base["identity"]]).encode()).hexdigest()
     directory = build.options.directory
-    target = directory / f"agent.{parts['arch']}.iso"
+    target = directory / boot_file("agent", parts["arch"], ".iso")
     if not _fresh(build, "unconfigured", fingerprint, [target]):
         build.changed(target.name)
         if not build.options.dry:

@@ -1,4 +1,4 @@
-"""BMCs of existing machines: the schemes of their addresses, and quirks as a table: name -> what it means, and what is done about it.
+"""BMCs of existing machines: their kinds, and quirks as a table: name -> what it means, and what is done about it.
 
 A quirk is named in a profile (`nodes.NAME.bmc.quirks`). What a BMC shows by itself needs no name: tasks are followed, and the
 transfer protocol is added when it is asked for.
@@ -12,8 +12,24 @@ from typing import Any, NamedTuple
 from ..errors import LabError
 
 TRANSPORTS = ("http", "https")
-SCHEMES = ("redfish", "redfish-virtualmedia", "idrac-virtualmedia", *TRANSPORTS)
-"""Of addresses, without a transport as in `+https`."""
+
+
+class Kind(NamedTuple):
+    """schemes: of its addresses, without a transport as in `+https`; drivers: Ironic's names for it in inventories."""
+
+    schemes: tuple[str, ...]
+    drivers: tuple[str, ...]
+
+
+KINDS: dict[str, Kind] = {
+    "redfish": Kind(
+        schemes=("redfish", "redfish-virtualmedia", "idrac-virtualmedia", *TRANSPORTS),
+        drivers=("redfish", "idrac", "idrac-redfish", "redfish-virtualmedia", "idrac-virtualmedia"),
+    )
+}
+"""The kinds of BMCs; what drives a machine through one has the same name in `boot.bmc.CONNECT`."""
+SCHEMES = tuple(scheme for kind in KINDS.values() for scheme in kind.schemes)
+"""Of all kinds."""
 
 
 class Behavior(NamedTuple):

@@ -13,12 +13,11 @@ from . import dialog, faults, hypervisors, ipi, iscsi, names, outside_build, pro
 from .balancers import balancer, balances
 from .fields import Platform, Role
 from .host_network import network_config
-from .links import FETCHED, boot_mode, node_disks, of_node
+from .links import FETCHED, boot, boot_mode, node_disks, of_node
 from .machine_options import NicOptions
 from .machines import Address, Network, Node
 from .model import (
     BmcService,
-    Boot,
     Endpoint,
     Endpoints,
     External,
@@ -98,7 +97,7 @@ def build(profile: Profile, cluster: str) -> Plan:
         "rendezvous": rendezvous,
         "nodes": nodes,
         "services": services,
-        "boot": _boot(profile, services),
+        "boot": boot(profile, services["http"]["url"]),
         "installer": _installer(profile, networks, services),
         "settings": {name: str(value) for name, value in profile["settings"].items()},
         "faults": [faults.complete(fault) for fault in profile["faults"]],
@@ -202,7 +201,7 @@ def _hypervisor(profile: Profile, cluster: str) -> Hypervisor:
         "netns": names.netns(cluster),
         "state_dir": state_dir,
         "console_dir": names.console_dir(state_dir),
-        "pool": f"agentlab-{cluster}",
+        "pool": names.pool(cluster),
         "pool_dir": names.pool_dir(state_dir),
         "egress": leaves(profile),
         "route": given["route"],
@@ -215,9 +214,9 @@ def lab_services(given: ServicesOptions, gateway: str, domain: str, state_dir: s
     """Return the services at `gateway`, the first address of the machine network, whose domain is `domain`. given: a complete option.
 
     Nothing is started here. `state_dir` is the cluster's, on the hypervisor; content and configuration of each service
-    are in its directory `services`. Passwords stay null unless `given` has them.
+    are in a directory of it. Passwords stay null unless `given` has them.
     """
-    directory = f"{state_dir}/services"
+    directory = names.services_dir(state_dir)
     return {
         "address": gateway,
         "host": f"virthost.{domain}",
@@ -249,20 +248,6 @@ def _endpoints(domain: str, vips: Vips, rendezvous: Rendezvous) -> Endpoints:
         "console": endpoint(served.console, [*vips["ingress"]], Port.HTTPS),
         "service": endpoint(rendezvous["ip"], [rendezvous["ip"]], Port.ASSISTED_SERVICE, "http"),
     }
-
-
-def _boot(profile: Profile, services: Services) -> Boot:
-    # The installer names its files so (`agent.<arch>.iso`, `boot-artifacts/agent.<arch>.ipxe`).
-    script = f"agent.{profile['arch']}.ipxe"
-    boot: Boot = {
-        "mode": boot_mode(profile),
-        "image": f"agent.{profile['arch']}.iso",
-        "script": script,
-        "script_url": f"{services['http']['url']}/{script}",
-    }
-    if profile["boot"]["eject"] != "never":
-        boot["eject"] = profile["boot"]["eject"]
-    return boot
 
 
 def _installer(profile: Profile, networks: list[Network], services: Services) -> Installer:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..releases import LATEST, RELEASES
+from ..releases import LATEST, RELEASES, since
 from .build import day2_names, node_names
 from .options import Profile
 from .problems import Finding
 
-FIRST_RELEASE = "4.18"
-"""The first release whose services of joining nodes have a token for each persona, as the lab makes them."""
 _MODES = ("redfish", "minimal", "cdrom", "manual")
 
 
@@ -32,10 +30,10 @@ def check_day2(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 True,
                 f"must be false: only workers join an installed cluster, not role {role}",
             )
-    release = profile["release"]["profile"] or LATEST.name
-    known = list(RELEASES)
-    if known.index(release) < known.index(FIRST_RELEASE):
-        yield ("nodes", later[0], "day2"), True, f"requires a release from {FIRST_RELEASE} on, not {release}"
+    release = RELEASES[profile["release"]["profile"] or LATEST.name]
+    if release.auth != "personas":  # as the services of joining nodes have it
+        first = since(lambda one: one.auth == "personas")
+        yield ("nodes", later[0], "day2"), True, f"requires a release from {first} on, not {release.name}"
     mode = profile["boot"]["mode"]
     if mode not in _MODES:
         remedy = f"must be one of {', '.join(_MODES)} for a profile with nodes of day 2, which boot from an ISO"

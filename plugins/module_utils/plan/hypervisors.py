@@ -125,7 +125,7 @@ def _hypervisor(
         "netns": names.netns(f"{cluster}-{name}"),
         "state_dir": state_dir,
         "console_dir": names.console_dir(state_dir),
-        "pool": f"agentlab-{cluster}",
+        "pool": names.pool(cluster),
         "pool_dir": names.pool_dir(state_dir),
         "egress": False,
         "route": False,
@@ -203,7 +203,7 @@ def _joined(network: Network, cluster: str, here: Hypervisor) -> Network:
 
 def _services(plan: Plan, here: Hypervisor) -> Services:
     own, services = _own(here), plan["services"]
-    directory = f"{here['state_dir']}/services"
+    directory = names.services_dir(here["state_dir"])
     return {
         "address": own["addresses"][plan["networks"][0]["name"]][0],
         "host": services["host"],

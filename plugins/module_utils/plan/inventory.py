@@ -13,13 +13,14 @@ from typing import Any
 
 from ..documents import DocumentError, load_yaml
 from . import files
+from .bmcs import KINDS
 from .build import node_names
 from .machine_options import NodeOptions
 from .options import Profile
 from .problems import Mismatch
 from .shapes import mismatches
 
-_DRIVERS = ("redfish", "idrac", "idrac-redfish", "redfish-virtualmedia", "idrac-virtualmedia")
+_DRIVERS = tuple(driver for kind in KINDS.values() for driver in kind.drivers)
 HINTS = {
     "hctl": "hctl", "model": "model", "vendor": "vendor", "serial": "serial_number", "size": "min_size_gigabytes",
     "wwn": "wwn", "rotational": "rotational",

@@ -1,4 +1,4 @@
-"""Which interface of a node is in which network: NICs, bonds of NICs, and VLANs on either, as a profile wants them."""
+"""Which interface of a node is in which network: NICs, bonds of NICs, and VLANs on either; and how machines boot, as a profile wants it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ..vocabulary import boot_file
 from .disks import disks
 from .fields import BootMode
 from .machine_options import DiskOptions
 from .machines import Address, Bond, Disk, Link, Network, Nic
+from .model import Boot
 from .options import Profile
 
 
@@ -39,6 +41,20 @@ def boot_mode(profile: Profile) -> BootMode:
     """Return how the machines boot: the installer's image for platform external is a minimal one, which virtual media need the rest of."""
     mode = profile["boot"]["mode"]
     return "minimal" if mode == "redfish" and profile["platform"] == "external" else mode
+
+
+def boot(profile: Profile, url: str) -> Boot:
+    """Return how the machines boot, and from which files; url: of the lab's file server."""
+    script = boot_file("agent", profile["arch"], ".ipxe")
+    made: Boot = {
+        "mode": boot_mode(profile),
+        "image": boot_file("agent", profile["arch"], ".iso"),
+        "script": script,
+        "script_url": f"{url}/{script}",
+    }
+    if profile["boot"]["eject"] != "never":
+        made["eject"] = profile["boot"]["eject"]
+    return made
 
 
 def node_disks(profile: Profile, size: Mapping[str, Any], domain: str) -> list[Disk]:

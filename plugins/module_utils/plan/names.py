@@ -32,12 +32,25 @@ def netns(cluster: str) -> str:
     return f"agentlab-{cluster}"
 
 
+def pool(cluster: str) -> str:
+    """Return the name of a cluster's storage pool, on each of its hypervisors."""
+    return f"agentlab-{cluster}"
+
+
 def pool_dir(state_dir: str) -> str:
     """Return the directory of the storage pool, with the machines' disks.
 
     `state_dir` is that of the cluster. `libvirt.storage` makes a pool of it, with a qcow2 file for each disk.
     """
     return f"{state_dir}/pool"
+
+
+def services_dir(state_dir: str) -> str:
+    """Return the directory with content and configuration of the lab's services, each in a directory of its own.
+
+    `state_dir` is that of the cluster.
+    """
+    return f"{state_dir}/services"
 
 
 def console_dir(state_dir: str) -> str:

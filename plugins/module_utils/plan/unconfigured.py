@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..releases import LATEST, RELEASES
+from ..releases import LATEST, RELEASES, since
 from .build import addressing_of, machine, node_names, platform_of
 from .fields import BootMode
 from .links import boot_mode
@@ -39,7 +39,8 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
 def _interactive(profile: Profile, place: Path) -> Iterator[Finding]:
     release = RELEASES[profile["release"]["profile"] or LATEST.name]
     if not release.rendezvous_ui:
-        yield place, "interactive", f"requires a release from 4.21 on, not {release.name}"
+        first = since(lambda one: one.rendezvous_ui)
+        yield place, "interactive", f"requires a release from {first} on, not {release.name}"
     if TOPOLOGIES[profile["topology"]].fencing:
         yield place, "interactive", f"requires a topology without fencing, not {profile['topology']}"
     if profile["installer"]["hosts_in"] == "install-config":

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from . import v4_14, v4_15, v4_16, v4_17, v4_18, v4_19, v4_20, v4_21, v4_22
 from .model import ReleaseProfile
 
-__all__ = ["LATEST", "OLDEST", "RELEASES", "ReleaseProfile", "UnknownRelease", "by_name", "by_version"]
+__all__ = ["LATEST", "OLDEST", "RELEASES", "ReleaseProfile", "UnknownRelease", "by_name", "by_version", "since"]
 
 RELEASES: Mapping[str, ReleaseProfile] = MappingProxyType(
     {module.RELEASE.name: module.RELEASE for module in (v4_14, v4_15, v4_16, v4_17, v4_18, v4_19, v4_20, v4_21, v4_22)}
@@ -52,6 +52,11 @@ def by_version(version: str) -> ReleaseProfile:
     if minor in RELEASES:
         return RELEASES[minor]
     return OLDEST if (int(match[1]), int(match[2])) < _numbers(OLDEST.name) else LATEST
+
+
+def since(has: Callable[[ReleaseProfile], bool]) -> str:
+    """Return the name of the first release that has something, for messages. Raises `StopIteration` if none has."""
+    return next(name for name, release in RELEASES.items() if has(release))
 
 
 def _numbers(name: str) -> tuple[int, int]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
+
+TOKENS: Mapping[str, str] = MappingProxyType({"personas": "USER_AUTH_TOKEN", "infra-env": "AGENT_AUTH_TOKEN"})
+"""Variable with the token of the programs on the rendezvous host, for each way in which the service authenticates its clients."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +54,8 @@ class ReleaseProfile:
     """Fields that a feature gate protects are refused while it is off."""
     os_image_stream: bool = False
     nutanix: bool = False
+    vsphere_credentials: bool = False
+    """An agent-based installation on vSphere can have the credentials of a vCenter."""
     ovn_checks: bool = False
     disk_encryption_check: bool = False
     agent_config_in_unconfigured: bool = False
@@ -107,4 +113,4 @@ class ReleaseProfile:
 
         It is in the environment of the programs on the live system; which one depends on the release's `auth`.
         """
-        return "AGENT_AUTH_TOKEN" if self.auth == "infra-env" else "USER_AUTH_TOKEN"
+        return TOKENS.get(self.auth, TOKENS["personas"])

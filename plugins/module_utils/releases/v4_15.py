@@ -12,5 +12,6 @@ RELEASE = replace(
     architectures=("amd64", "arm64", "ppc64le", "s390x"),
     external_platforms=(),
     install_config_hosts=True,
+    vsphere_credentials=True,
     openshift_sdn=False,
 )

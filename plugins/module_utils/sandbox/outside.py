@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,7 +11,7 @@ from ..boot.domain import Machine as Domain
 from ..coreos.edit import change
 from ..coreos.iso import LiveIso
 from ..errors import LabError
-from ..ignition.resources import VERSION, data_file
+from ..ignition.config import Config, dumps
 from ..libvirt import domain, storage
 from ..libvirt.connection import lookup
 from ..nmstate import generate
@@ -43,23 +42,22 @@ def ignition(plan: Plan, machine: Machine, keys: Sequence[str], authority: str) 
 
     keys: public keys that log in as user core; authority: PEM text of the lab's certificate authority, which it trusts, or empty.
     """
-    files = {"/etc/hostname": (f"{machine['name']}\n", 0o644)}
-    files |= {f"{_CONNECTIONS}/{name}": (text, 0o600) for name, text in generate(machine["network_config"] or {})}
+    config = Config()
+    config.user("core", [*keys])
+    config.file("/etc/hostname", f"{machine['name']}\n", 0o644)
+    for name, text in generate(machine["network_config"] or {}):
+        config.file(f"{_CONNECTIONS}/{name}", text, 0o600)
     if authority:
-        files[_ANCHOR] = (authority, 0o644)
-    units: dict[str, dict[str, Any]] = {}
+        config.file(_ANCHOR, authority, 0o644)
     made = plan["services"].get("balancer")
     if made and made.get("machine") == machine["name"]:
-        files["/etc/haproxy/haproxy.cfg"] = (balancer.config(made), 0o644)
-        units["haproxy.service"] = {}
-    files |= {path: (text, 0o644) for path, text in machine["files"].items()}
-    units |= {name: {"contents": text} for name, text in machine["units"].items()}
-    return {
-        "ignition": {"version": VERSION},
-        "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": [*keys]}]},
-        "storage": {"files": [data_file(path, text.encode(), mode) for path, (text, mode) in files.items()]},
-        "systemd": {"units": [{"name": name, "enabled": True, **unit} for name, unit in units.items()]},
-    }
+        config.file("/etc/haproxy/haproxy.cfg", balancer.config(made), 0o644)
+        config.unit("haproxy.service", enabled=True)
+    for path, text in machine["files"].items():
+        config.file(path, text, 0o644)
+    for name, text in machine["units"].items():
+        config.unit(name, text, enabled=True)
+    return config.to_dict()
 
 
 def write_images(plan: Plan, run_dir: Path, base: Path | None, *, check: bool = False) -> list[dict[str, str]]:
@@ -83,7 +81,7 @@ def write_images(plan: Plan, run_dir: Path, base: Path | None, *, check: bool = 
     trusted = authority.read_text() if authority.exists() else ""
     changes = []
     for machine in mine:
-        config = json.dumps(ignition(plan, machine, keys, trusted), separators=(",", ":")).encode()
+        config = dumps(ignition(plan, machine, keys, trusted))
 
         def edit(iso: LiveIso, config: bytes = config) -> None:
             iso.ignition = config

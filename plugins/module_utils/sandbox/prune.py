@@ -53,7 +53,7 @@ def leftovers(parent: Path, uid: int, runs: Collection[str]) -> list[Leftover]:
         except (ValueError, OSError) as error:
             listed.append(Leftover(path, None, stays=str(error)))
             continue
-        if found and (one := _judged(path, found, uid, runs)):
+        if found and (one := _leftover(path, found, uid, runs)):
             listed.append(one)
     return listed
 
@@ -67,7 +67,7 @@ def _partial(state_dir: Path, beside: Path, uid: int) -> Leftover:
     return Leftover(state_dir, found, "it was removed only in part")
 
 
-def _judged(path: Path, found: owner.Owner, uid: int, runs: Collection[str]) -> Leftover | None:
+def _leftover(path: Path, found: owner.Owner, uid: int, runs: Collection[str]) -> Leftover | None:
     run_dir = Path(found.run_dir)
     # Networks and machines without a cluster have their state directory as run directory (`standalone`).
     if found.run_dir in runs or run_dir == Path(os.path.realpath(path)):

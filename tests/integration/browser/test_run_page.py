@@ -74,7 +74,7 @@ def test_every_panel(browser: Browser, pages: dict[str, str], name: str, width: 
     assert browser.run("document.querySelector('#topology img').decode().then(() => true)")
 
 
-def test_what_others_say_is_no_markup(browser: Browser, pages: dict[str, str]) -> None:
+def test_foreign_text_is_no_markup(browser: Browser, pages: dict[str, str]) -> None:
     browser.open(pages["hostile"])
     assert browser.run("document.title") == "ut: failed"
     assert browser.run("document.querySelectorAll('main b b, img[src=x], main script').length") == 0

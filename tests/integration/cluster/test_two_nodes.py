@@ -37,7 +37,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
         made.close()
 
 
-def tell(host: Host, state: str) -> None:
+def set_state(host: Host, state: str) -> None:
     """Write what Pacemaker knows, as its program does every second."""
     fencing.write_state(host.root / "disk/run/agentlab", state)
 
@@ -70,7 +70,7 @@ def test_no_answer_until_the_other_node_is_fenced(lab: Lab, tmp_path: Path) -> N
     until("both nodes are ready", all_ready)
     for host in hosts.values():
         (host.root / "disk/etc/kubernetes" / fencing.FORMED).touch()
-        tell(host, fencing.ONLINE)
+        set_state(host, fencing.ONLINE)
     lab.kubectl("create", "configmap", "before")
 
     first = leader(hosts)
@@ -79,16 +79,16 @@ def test_no_answer_until_the_other_node_is_fenced(lab: Lab, tmp_path: Path) -> N
     until("the API's address moves", lambda: leader(hosts) == second, 20)
     end = time.monotonic() + 12
     while time.monotonic() < end:
-        tell(hosts[second], fencing.UNKNOWN)
+        set_state(hosts[second], fencing.UNKNOWN)
         assert "before" not in lab.kubectl("get", "configmaps", check=False), "answered without the other node"
         time.sleep(1)
 
     def answers() -> bool:
-        tell(hosts[second], fencing.OFFLINE)
+        set_state(hosts[second], fencing.OFFLINE)
         return "before" in lab.kubectl("get", "configmaps", check=False)
 
     until("the API answers once the other node is fenced", answers, 30)
-    tell(hosts[second], fencing.OFFLINE)
+    set_state(hosts[second], fencing.OFFLINE)
     lab.kubectl("create", "configmap", "after")
 
     # A follower that is lost: the leader stays, and waits, too.
@@ -97,12 +97,12 @@ def test_no_answer_until_the_other_node_is_fenced(lab: Lab, tmp_path: Path) -> N
 
     def follows() -> bool:
         for host in hosts.values():
-            tell(host, fencing.ONLINE)
+            set_state(host, fencing.ONLINE)
         return bool(lab.kubectl("create", "configmap", f"again-{time.monotonic_ns()}", check=False))
 
     until("two members answer again", follows, 60)
     hosts[first].power_off()
-    tell(hosts[second], fencing.UNKNOWN)
+    set_state(hosts[second], fencing.UNKNOWN)
     until("the leader notices", lambda: not lab.kubectl("get", "configmaps", check=False), 30)
     assert not lab.kubectl("create", "configmap", "alone", check=False), "written without the other node"
     until("the API answers again", answers, 30)

@@ -108,7 +108,7 @@ def test_from_the_boot_on(faulty: Any, guests: None) -> None:
     assert (one.state_dir / "processes/faults.json").exists()
 
 
-def test_at_their_moments(faulty: Any, guests: None) -> None:
+def test_at_their_triggers(faulty: Any, guests: None) -> None:
     one = faulty(
         {"kind": "pause", "when": "known", "seconds": 4},
         {"kind": "disk_lost", "when": "Installing"},
@@ -122,15 +122,15 @@ def test_at_their_moments(faulty: Any, guests: None) -> None:
         "progress_stages": ["Installing", "Writing image to disk"],
     }
 
-    def tell(**more: Any) -> None:
+    def update(**more: Any) -> None:
         service.write_text(json.dumps({"id": "c", "status": "installing", "hosts": [host | more]}))
 
     assert domain(one, "domstate").strip() == "running"
-    tell()
+    update()
     until(lambda: domain(one, "domstate").strip() == "paused", log(one))
     until(lambda: domain(one, "domstate").strip() == "running", log(one))
     before = domain(one, "domid")
-    tell(status="installing", progress={"current_stage": "Writing image to disk"})
+    update(status="installing", progress={"current_stage": "Writing image to disk"})
     until(lambda: "power_off master-0 ends" in log(one), log(one))
     assert domain(one, "domid") != before
     assert "disk_lost master-0 begins" in log(one)
@@ -149,19 +149,19 @@ def test_one_does_not_receive_from_the_other(lab: Any) -> None:
     one.enter("sh", "-ec", script)
     (one.run_dir / "probe.py").write_text(PROBE)
 
-    def hears(asking: str, address: str) -> bool:
+    def receives(asking: str, address: str) -> bool:
         return (
             one.enter("ip", "netns", "exec", asking, sys.executable, str(one.run_dir / "probe.py"), address).strip()
             == "heard"
         )
 
-    assert hears("n1", "192.168.111.50")
+    assert receives("n1", "192.168.111.50")
     config = {"nodes": {f"master-{i}": {"nics": {"eth0": mac}} for i, mac in enumerate(macs)}}
     fault = {"kind": "arp_one_way", "node": "master-1", "peer": "master-0"}
     code = f"import sys; sys.path.insert(0, {str(Path(faultd.__file__).parent)!r}); import faultd; lab = faultd.Lab({config!r})\n"
     one.enter("sh", "-c", "ip -n n1 neigh flush all; ip -n n0 neigh flush all")
     one.enter(sys.executable, "-c", f"{code}lab.arp_one_way({fault!r})")
-    assert not hears("n1", "192.168.111.50")
-    assert hears("n1", "192.168.111.1")
+    assert not receives("n1", "192.168.111.50")
+    assert receives("n1", "192.168.111.1")
     one.enter(sys.executable, "-c", f"{code}lab.arp_both_ways({fault!r}, 'agentlab-master-0-master-1')")
-    assert hears("n1", "192.168.111.50")
+    assert receives("n1", "192.168.111.50")

@@ -16,7 +16,7 @@ def event(message, severity="info"):
     return {"severity": severity, "message": message}
 
 
-def test_says_only_what_changed():
+def test_reports_only_what_changed():
     monitor = Monitor()
     assert monitor.update(cluster("insufficient"), [event("a")], 0) == [
         Message("info", "Cluster is not ready for install. Check validations"),

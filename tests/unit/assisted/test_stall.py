@@ -62,7 +62,7 @@ def test_a_round_of_a_service_is_reported_in_the_same_words():
     assert not set(facts({**cluster, "hosts": [more]}, [event])) <= set(facts(cluster, [event]))
 
 
-def test_a_cause_that_went_away_is_forgotten():
+def test_a_cause_that_went_away_does_not_count():
     assert ends(Stall(900, Clock()), {0: ("a", [OFF]), 55: ("a", []), 100: ("a", [OFF])}) == (165, "VM x is shut off")
 
 

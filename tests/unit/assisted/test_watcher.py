@@ -66,7 +66,7 @@ def watch(world, reachable=True, **more):
     return said, None
 
 
-def test_the_usual_road():
+def test_the_usual_workflow():
     world = World(rest=(40, 400), kube=(300, 1e9), complete=350, statuses={0: "insufficient", 100: "installing"})
     said, error = watch(world)
     assert error is None

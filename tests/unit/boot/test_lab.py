@@ -13,6 +13,7 @@ import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import bmcs
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.fields import BootMode
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -70,7 +71,8 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, str]]:
         lab.domain, "LunMachine", lambda __, name, lun: Machine(name.replace("_", "-"), f"lun {lun}", found)
     )
     monkeypatch.setattr(lab.domain, "blank", lambda *rest: None)
-    monkeypatch.setitem(bmc.KINDS, "other", bmc.Kind(("other",), through_bmc))
+    monkeypatch.setitem(bmcs.KINDS, "other", bmcs.Kind(("other",), ()))
+    monkeypatch.setitem(bmc.CONNECT, "other", through_bmc)
     return found
 
 
@@ -126,7 +128,7 @@ def made(tmp_path: Path, mode: str, foreigners: Collection[str] = (), **options:
 def test_mode(
     tmp_path: Path, done: dict[str, tuple[str, str]], mode: str, driver: str, url: str, published: set[str]
 ) -> None:
-    """The second kind of BMC is a row in `bmc.KINDS`."""
+    """The second kind of BMC is a row in `bmcs.KINDS`, and what connects to it."""
     machines = made(tmp_path, mode, authority="CA")
     # The rendezvous host goes first.
     assert [change["name"] for change in machines.boot()] == ["master-1", "master-0"]
@@ -197,6 +199,10 @@ def test_no_image(tmp_path: Path) -> None:
     machines.image.unlink()
     with pytest.raises(LabError, match="no such image: agentlab image --cluster ostest"):
         machines.boot()
+
+
+def test_every_kind_of_bmc_has_something_that_connects() -> None:
+    assert bmc.CONNECT.keys() == bmcs.KINDS.keys()
 
 
 def test_unknown_kind_of_bmc() -> None:

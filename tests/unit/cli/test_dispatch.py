@@ -409,7 +409,7 @@ def test_help_of_a_ci_job_installs_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "argv", [["help"], ["version"], ["list"], ["plan", "sno_ipv4"], ["status", "--cluster", CLUSTER]]
 )
-def test_nobody_reads_the_output(argv: list[str], tmp_path: Path) -> None:
+def test_the_output_has_no_reader(argv: list[str], tmp_path: Path) -> None:
     """As after `| head -1`, or when a terminal goes away: no message, and the status of SIGPIPE."""
     rundir.write(rundir.prepare(tmp_path / CLUSTER, "sno_ipv4", ROOT / "config_examples", CLUSTER)[1])
     reader, writer = os.pipe()

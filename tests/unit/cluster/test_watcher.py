@@ -166,7 +166,7 @@ def test_operator_report():
     ]
 
 
-def test_an_operator_that_does_not_say_since_when_is_not_settled():
+def test_an_operator_without_a_time_is_not_settled():
     for condition_ in (
         {"type": "Progressing", "status": "False"},
         {"type": "Progressing", "status": "False", "lastTransitionTime": "x"},

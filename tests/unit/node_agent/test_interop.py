@@ -55,7 +55,7 @@ async def told(lab: Lab, cluster_id: str) -> list[Row]:
     return rows
 
 
-def road(rows: list[Row], host: str) -> list[Row]:
+def reports(rows: list[Row], host: str) -> list[Row]:
     """Reports on a host, or on the cluster, after it is ready: before that much depends on the order of arrival."""
     own = [row for row in rows if row[2] == host]
     start = next(
@@ -98,7 +98,7 @@ async def test_events_are_those_of_the_real_service(tmp_path: Path, monkeypatch:
         for host in hosts | {""}:
             if host in bootstrap and len(bootstrap) > 1:
                 continue  # which master it is hangs on the order of registration
-            assert road(mine, host) == road(rows, host), f"{cluster} {host}"
+            assert reports(mine, host) == reports(rows, host), f"{cluster} {host}"
 
 
 async def test_operators_as_the_real_service_reports_them(tmp_path: Path) -> None:

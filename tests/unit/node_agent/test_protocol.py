@@ -119,19 +119,25 @@ def test_replies_are_reported_once_an_hour() -> None:
     clock, cache = Clock(), ReplyCache()
     step = {"step_type": "inventory", "step_id": "inventory-1"}
 
-    def tell(result: Result, status: int = 204) -> int:
+    def posted(result: Result, status: int = 204) -> int:
         return len(play(protocol.reply(ME, cache, step, result, clock), [Response(status)])[0])
 
-    assert [tell(Result("a"), 500), tell(Result("a")), tell(Result("a")), tell(Result("b")), tell(Result("a"))] == [
+    assert [
+        posted(Result("a"), 500),
+        posted(Result("a")),
+        posted(Result("a")),
+        posted(Result("b")),
+        posted(Result("a")),
+    ] == [
         1,
         1,
         0,
         1,
         1,
     ]
-    assert [tell(Result("a", "no", 1)), tell(Result("a"))] == [1, 0]
+    assert [posted(Result("a", "no", 1)), posted(Result("a"))] == [1, 0]
     clock.now = 3601
-    assert tell(Result("a")) == 1
+    assert posted(Result("a")) == 1
 
 
 def test_restart_after_upgrade() -> None:

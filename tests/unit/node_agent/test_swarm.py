@@ -563,7 +563,7 @@ def test_ticks(top: float, marks: list[float]) -> None:
     ("span", "last", "count"),
     [(3, "3 s", 4), (59, "50 s", 6), (360, "6 min", 7), (7200, "120 min", 5), (100_000, "24 h", 5)],
 )
-def test_moments(span: float, last: str, count: int) -> None:
+def test_time_ticks(span: float, last: str, count: int) -> None:
     found = page.time_ticks(span)
     assert (found[-1][1], len(found)) == (last, count)
 

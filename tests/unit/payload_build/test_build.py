@@ -187,7 +187,7 @@ def test_describe_a_directory_without_payload(tmp_path: Path) -> None:
         build.describe(tmp_path)
 
 
-def test_old_results_are_forgotten(tmp_path: Path) -> None:
+def test_old_results_are_removed(tmp_path: Path) -> None:
     for number in range(12):
         for path in (
             tmp_path / f"payload/{number:016}",

@@ -250,7 +250,7 @@ def test_streams_take_bounded_memory(unit: bytes, monkeypatch: pytest.MonkeyPatc
     assert large < 2 * small + (1 << 15)
 
 
-def test_long_lines_are_cut_and_say_so() -> None:
+def test_long_lines_are_cut_with_a_note() -> None:
     text = "a" * (2 * module.MAX_LINE) + " password=hunter22\nnext\n"
     out = stream(text)
     assert "hunter22" not in out and out.endswith("\nnext\n")

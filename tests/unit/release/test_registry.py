@@ -97,7 +97,7 @@ def test_files_by_pattern(fake: Fake) -> None:
     assert found == {"usr/lib64/libx.so.2": b"2", "usr/bin/tui": b"t"}
 
 
-def test_refusals_say_why(fake: Fake) -> None:
+def test_refusals_have_a_reason(fake: Fake) -> None:
     pullspec = _release(fake)
     with pytest.raises(RegistryError, match=r"pull secret has no entry for .*name does not resolve"):
         _registry(fake, auth=False).manifest(pullspec)

@@ -66,6 +66,6 @@ def test_a_failure_has_a_body(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["\x00\x1b[1m]]>", "\ufffe\ud800", "<failure>&x;"])
-def test_what_others_say_is_valid_xml(tmp_path: Path, text: str) -> None:
+def test_foreign_text_is_valid_xml(tmp_path: Path, text: str) -> None:
     runs.failed(tmp_path, text.encode(errors="replace").decode())
     assert "host master-1 reaches Done" in cases(tmp_path)

@@ -224,7 +224,7 @@ def test_which_host_reaches_which(tmp_path: Path) -> None:
         assert run["connections"] == [] and (damaged == "{") == any("connectivity" in one for one in run["missing"])
 
 
-def test_what_others_say_is_text(tmp_path: Path) -> None:
+def test_foreign_text_stays_text(tmp_path: Path) -> None:
     """Hosts, logs and the service may say anything."""
     run, text = written(runs.failed(tmp_path, HOSTILE))
     assert "hunter2" not in json.dumps(run) and "hunter2" not in text

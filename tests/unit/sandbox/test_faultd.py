@@ -116,7 +116,7 @@ def test_waits_for_its_stage_and_ends_after_its_time(service: Any, tmp_path: Pat
     ]
 
 
-def test_a_status_of_the_cluster_is_a_moment_of_the_lab(service: Any, tmp_path: Path) -> None:
+def test_a_status_of_the_cluster_is_a_trigger_of_the_lab(service: Any, tmp_path: Path) -> None:
     one = Injected(
         service, tmp_path, {"kind": "service_down", "service": "registry", "when": "preparing-for-installation"}
     )

@@ -30,7 +30,7 @@ from ...vocabulary import Exit
 from .. import forward
 from ..cluster import add_cluster, become, find
 from ..places import PROFILES, ROOT, program
-from ..terminal import say, tell
+from ..terminal import say, say_or_drop
 from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, cases, checks_junit, fresh
 
 TABLE = ROOT / "ci/jobs.yml"
@@ -155,7 +155,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
         runner = Runner(job, args.cluster, here, interrupt)
     except (ValueError, OSError) as error:
         refused = error if isinstance(error, Refused) else Refused(error)
-        tell(refused, sys.stderr)
+        say_or_drop(refused, sys.stderr)
         shared.leave(
             shared.Result(refused.ended, str(refused), False), later, here, None, Path(), link=args.artifacts_url
         )
@@ -178,7 +178,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
             if runner.job["foreign"]:
                 _report(done, runner.program("foreign", "end"))
     if interrupt():
-        tell(f"interrupted; to remove it: {program()} destroy --cluster {args.cluster}", sys.stderr)
+        say_or_drop(f"interrupted; to remove it: {program()} destroy --cluster {args.cluster}", sys.stderr)
     found = None if job["expect"] else runner.found
     here.make("junit.xml", lambda: junit.text(cases(name, done, artifacts, found)))
     if args.results:
@@ -195,7 +195,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
 def _complain(ended: outcome.Class, *places: shared.Place) -> None:
     for place in places:
         if place.problem:
-            tell(f"agentlab: {place.problem}; the result of the installation is {int(ended)}", sys.stderr)
+            say_or_drop(f"agentlab: {place.problem}; the result of the installation is {int(ended)}", sys.stderr)
 
 
 def _installation(runner: Runner, done: list[Stage]) -> Stage:
@@ -256,7 +256,7 @@ def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
 
 def _report(done: list[Stage], stage: Stage) -> None:
     done.append(stage)
-    tell(f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}")
+    say_or_drop(f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}")
 
 
 def _proxy(args: argparse.Namespace, plan: Plan | None, log: Path) -> str:
@@ -292,7 +292,9 @@ def _proxy(args: argparse.Namespace, plan: Plan | None, log: Path) -> str:
         said = log.read_text().strip()
     except OSError as error:
         said = str(error)
-    tell(f"agentlab: the proxy into the sandbox did not start; the kubeconfig has no proxy-url: {said}", sys.stderr)
+    say_or_drop(
+        f"agentlab: the proxy into the sandbox did not start; the kubeconfig has no proxy-url: {said}", sys.stderr
+    )
     return ""
 
 
@@ -311,7 +313,7 @@ def _gather(args: argparse.Namespace, later: shared.Place, artifacts: Path) -> i
         here = shared.Place("artifacts", artifacts)
         runner = Runner(jobs.DEFAULTS, args.cluster, here, interrupt)
     except (Refused, OSError) as error:
-        tell(error, sys.stderr)
+        say_or_drop(error, sys.stderr)
         return int(outcome.Class.OTHER)
     with interrupt.noticed():
         _report(done, runner.stage("gather"))
@@ -321,7 +323,7 @@ def _gather(args: argparse.Namespace, later: shared.Place, artifacts: Path) -> i
             _report(done, runner.stage("destroy", last=True))
     for place in (later, here):
         if place.problem:
-            tell(f"agentlab: {place.problem}", sys.stderr)
+            say_or_drop(f"agentlab: {place.problem}", sys.stderr)
     return int(any(stage.error for stage in done))
 
 

@@ -30,7 +30,7 @@ from ...state import write_atomic
 from ...state.owner import OwnerError
 from .. import lab, orphans
 from ..places import PLAYBOOKS, ROOT, run_dir
-from ..terminal import tell
+from ..terminal import say_or_drop
 
 if TYPE_CHECKING:
     import ansible_runner
@@ -156,7 +156,7 @@ class Runner:
                 known = of_run(self.run_dir)
                 redactor = Redactor(known)
             if event["stdout"]:
-                tell(redact(event["stdout"], known))
+                say_or_drop(redact(event["stdout"], known))
             self.artifacts.add("events.jsonl", redactor.feed(json.dumps(event, default=str)) + "\n")
             data = event.get("event_data") or {}
             result = data.get("res") or {}

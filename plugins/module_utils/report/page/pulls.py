@@ -41,7 +41,7 @@ def lanes(report: Path, plan: Plan | None) -> Iterator[Lane]:
 
 def _lane(name: str, found: list[Response]) -> Lane:
     pulls: list[Interval] = []
-    together: list[Response] = []
+    group: list[Response] = []
     for one in sorted(
         (
             one
@@ -50,12 +50,12 @@ def _lane(name: str, found: list[Response]) -> Lane:
         ),
         key=lambda one: one.start,
     ):
-        if together and one.start > max(other.end for other in together) + GAP:
-            pulls.append(_pull(together))
-            together = []
-        together.append(one)
-    if together:
-        pulls.append(_pull(together))
+        if group and one.start > max(other.end for other in group) + GAP:
+            pulls.append(_pull(group))
+            group = []
+        group.append(one)
+    if group:
+        pulls.append(_pull(group))
     marks: list[Mark] = [
         {"at": one.end, "level": "error" if one.status >= 500 else "warning", "text": printable(redact(str(one)))[:300]}
         for one in found
@@ -71,12 +71,12 @@ def _lane(name: str, found: list[Response]) -> Lane:
     }
 
 
-def _pull(together: list[Response]) -> Interval:
-    start, end = together[0].start, max(one.end for one in together)
-    size = sum(one.size for one in together)
-    blobs = sum("/blobs/" in one.uri for one in together)
-    connections = sum(one.method == CONNECT for one in together)
-    counted = f"{connections} connections" if connections else f"{blobs} blobs, {len(together) - blobs} manifests"
+def _pull(group: list[Response]) -> Interval:
+    start, end = group[0].start, max(one.end for one in group)
+    size = sum(one.size for one in group)
+    blobs = sum("/blobs/" in one.uri for one in group)
+    connections = sum(one.method == CONNECT for one in group)
+    counted = f"{connections} connections" if connections else f"{blobs} blobs, {len(group) - blobs} manifests"
     rate = f", {size_text(round(size * 1000 / (end - start)))}/s" if end > start else ""
     return {
         "start": start,
