@@ -7,7 +7,7 @@ import asyncio
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -579,19 +579,24 @@ def test_conditions_and_effects_are_known_on_both_sides() -> None:
                     found |= {member(each) for each in (right.elts if isinstance(right, ast.Tuple) else [right])}
         return found
 
-    def asked(rules: Iterable[state.Rule[Any, Any]]) -> set[StrEnum]:
-        return {condition for rule in rules for condition, __ in rule.when}
+    def asked(rules: Iterable[state.Rule[Any, Any, Any, Any]]) -> set[StrEnum]:
+        return {condition for rule in rules for condition in (*rule.when, *rule.unless)}
 
-    def done(machine: Mapping[str, tuple[state.Rule[Any, Any], ...]]) -> set[StrEnum]:
-        return {effect for rules in machine.values() for rule in rules for effect in rule.effects}
+    def done(rules: Iterable[state.Rule[Any, Any, Any, Any]]) -> set[StrEnum]:
+        return {effect for rule in rules for effect in rule.effects}
 
-    bound = [rule for rule in state.HOST["refresh"] if not all(status.endswith("unbound") for status in rule.sources)]
-    assert asked(state.CLUSTER["refresh"]) == keys("refresh_cluster", "conditions")
-    assert asked(state.HOST["progress"]) == keys("progress", "facts")
-    assert asked(state.HOST["refresh"]) == keys("refresh_host", "conditions")
-    assert asked(rule for rule in state.HOST["refresh"] if rule not in bound) <= keys("refresh_unbound", "conditions")
+    host, cluster = (
+        {trigger: [rule for rule in rules if rule.trigger == trigger] for trigger in triggers}
+        for rules, triggers in ((state.HOST_RULES, state.HostTrigger), (state.CLUSTER_RULES, state.ClusterTrigger))
+    )
+    assert all(host.values()) and all(cluster.values())
+    bound = [rule for rule in host["refresh"] if not all(status.endswith("unbound") for status in rule.sources)]
+    assert asked(cluster["refresh"]) == keys("refresh_cluster", "conditions")
+    assert asked(host["progress"]) == keys("progress", "facts")
+    assert asked(host["refresh"]) == keys("refresh_host", "conditions")
+    assert asked(rule for rule in host["refresh"] if rule not in bound) <= keys("refresh_unbound", "conditions")
     assert asked(state.HOST_RULES) == set(state.HostCondition) and asked(state.CLUSTER_RULES) == set(
         state.ClusterCondition
     )
-    assert done(state.HOST) == effects("refresh_host") | effects("trigger") == set(state.HostEffect)
-    assert done(state.CLUSTER) == effects("_cluster_effect") == set(state.ClusterEffect)
+    assert done(state.HOST_RULES) == effects("refresh_host") | effects("trigger") == set(state.HostEffect)
+    assert done(state.CLUSTER_RULES) == effects("_cluster_effect") == set(state.ClusterEffect)
