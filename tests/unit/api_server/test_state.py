@@ -23,8 +23,10 @@ from ansible_collections.agentlab.ocp.payload.api_server.config import (
 from ansible_collections.agentlab.ocp.payload.api_server.store import Store
 from ansible_collections.agentlab.ocp.payload.api_server.tables import EVENTS, STAGES
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import ClusterStatus, HostStatus
 
-from .lab import Agent, Lab
+from .description import Description
+from .lab import DESCRIPTIONS, Agent, Lab
 from .test_install import VIPS, drive
 
 
@@ -464,15 +466,16 @@ def test_enough_installed(hosts: list[tuple[str, str]], control: int, good: bool
     assert state.enough_installed(hosts, control) is good
 
 
-def test_rules_name_known_statuses() -> None:
-    from . import lab
+@pytest.mark.parametrize("description", DESCRIPTIONS)
+def test_statuses_are_those_of_the_description(description: Description) -> None:
+    for model, statuses in (("host", set(HostStatus) - {HostStatus.INITIAL}), ("cluster", set(ClusterStatus))):
+        assert set(description.definitions[model]["properties"]["status"]["enum"]) == statuses
 
-    if lab.DESCRIPTION is None:
-        pytest.skip("the API description is not at hand")
-    for rules, model in ((state.HOST_RULES, "host"), (state.CLUSTER_RULES, "cluster")):
-        known = set(lab.DESCRIPTION.definitions[model]["properties"]["status"]["enum"]) | {"initial", state.SAME}
+
+def test_rules_name_known_statuses() -> None:
+    for rules, statuses in ((state.HOST_RULES, HostStatus), (state.CLUSTER_RULES, ClusterStatus)):
         for rule in rules:
-            assert rule.sources | {rule.dest} <= known, rule
+            assert rule.sources | {rule.dest} <= {*statuses, state.SAME}, rule
 
 
 @pytest.mark.parametrize(
