@@ -81,16 +81,10 @@ UNBOUND: dict[str, tuple[str, ...]] = {
     HostStatus.DISCONNECTED_UNBOUND: ("inventory",),
 }
 #: Statuses whose agents poll half as often.
-SLOW: frozenset[str] = frozenset(
-    {
-        Status.DISCONNECTED,
-        HostStatus.DISCONNECTED_UNBOUND,
-        HostStatus.DISABLED,
-        HostStatus.RESETTING,
-        Status.ERROR,
-        Status.CANCELLED,
-    }
-)
+SLOW: frozenset[str] = frozenset({
+    HostStatus.DISCONNECTED, HostStatus.DISCONNECTED_UNBOUND, HostStatus.DISABLED, HostStatus.RESETTING, HostStatus.ERROR,
+    HostStatus.CANCELLED,
+})  # fmt: skip
 LEAVING: frozenset[str] = frozenset({HostStatus.BINDING, HostStatus.UNBINDING, HostStatus.UNBINDING_PENDING})
 
 
