@@ -14,7 +14,7 @@ from typing import Any
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json
-from ...plugins.module_utils.vocabulary import LAB_SUFFIX, Component, Port, Status
+from ...plugins.module_utils.vocabulary import LAB_SUFFIX, Component, HostStatus, Port, Status
 from . import inventory as inv
 from .bodies import Step, Steps
 from .facts import installation_disk
@@ -75,15 +75,17 @@ DAY2: dict[str, tuple[str, ...]] = {
 #: Hosts of an infra-env without cluster.
 UNBOUND: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
-        ("discovering-unbound", "insufficient-unbound", "known-unbound"), ("inventory", "ntp-synchronizer")
+        (HostStatus.DISCOVERING_UNBOUND, HostStatus.INSUFFICIENT_UNBOUND, HostStatus.KNOWN_UNBOUND),
+        ("inventory", "ntp-synchronizer"),
     ),
-    "disconnected-unbound": ("inventory",),
+    HostStatus.DISCONNECTED_UNBOUND: ("inventory",),
 }
 #: Statuses whose agents poll half as often.
-SLOW: frozenset[str] = frozenset(
-    {Status.DISCONNECTED, "disconnected-unbound", "disabled", "resetting", Status.ERROR, Status.CANCELLED}
-)
-LEAVING: frozenset[str] = frozenset({"binding", "unbinding", "unbinding-pending-user-action"})
+SLOW: frozenset[str] = frozenset({
+    HostStatus.DISCONNECTED, HostStatus.DISCONNECTED_UNBOUND, HostStatus.DISABLED, HostStatus.RESETTING, HostStatus.ERROR,
+    HostStatus.CANCELLED,
+})  # fmt: skip
+LEAVING: frozenset[str] = frozenset({HostStatus.BINDING, HostStatus.UNBINDING, HostStatus.UNBINDING_PENDING})
 
 
 @dataclass

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...plugins.module_utils.vocabulary import Finalizing, Stage, Status
+from ...plugins.module_utils.vocabulary import ClusterStatus, Finalizing, Stage, Status
 from . import data
 
 _MASTER = (
@@ -79,7 +79,9 @@ STATUS_SEVERITY: dict[str, str] = {
 }
 
 #: Statuses of a cluster in which a host may register.
-OPEN_CLUSTER: frozenset[str] = frozenset({Status.INSUFFICIENT, Status.READY, Status.PENDING_FOR_INPUT, "adding-hosts"})
+OPEN_CLUSTER: frozenset[str] = frozenset(
+    {Status.INSUFFICIENT, Status.READY, Status.PENDING_FOR_INPUT, ClusterStatus.ADDING_HOSTS}
+)
 BEFORE_INSTALL: frozenset[str] = frozenset({Status.INSUFFICIENT, Status.READY, Status.PENDING_FOR_INPUT})
 
 #: Statuses of a cluster in which the files of its installation may be downloaded, in the order of messages.
@@ -88,7 +90,7 @@ DOWNLOADABLE: tuple[str, ...] = (
     Status.FINALIZING,
     Status.INSTALLED,
     Status.ERROR,
-    "adding-hosts",
+    ClusterStatus.ADDING_HOSTS,
     Status.CANCELLED,
     Status.PENDING_USER_ACTION,
 )

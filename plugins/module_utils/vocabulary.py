@@ -5,7 +5,7 @@ Needs nothing, and is in the swarm's bundle.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Literal, NamedTuple
 
 LAB_SUFFIX = "-lab"
@@ -99,7 +99,11 @@ FINALIZING_STAGES = (
 
 
 class Status:
-    """Statuses of hosts and clusters of an installation. Source: the enumerations host status and cluster status of the same description."""
+    """Statuses of hosts and clusters of an installation. Source: the enumerations host status and cluster status of the same description.
+
+    Plain strings: who compares a status may have a host or a cluster, and Ansible and YAML write no enumerations.
+    `HostStatus` and `ClusterStatus` have the others, too.
+    """
 
     DISCOVERING = "discovering"
     KNOWN = "known"
@@ -114,7 +118,7 @@ class Status:
     IN_PROGRESS = "installing-in-progress"
     PENDING_USER_ACTION = "installing-pending-user-action"
     FINALIZING = "finalizing"
-    RESETTING = "resetting-pending-user-action"
+    RESETTING_PENDING = "resetting-pending-user-action"
     INSTALLED = "installed"
     ERROR = "error"
     CANCELLED = "cancelled"
@@ -122,6 +126,57 @@ class Status:
 
 STATUSES = tuple(value for name, value in vars(Status).items() if name.isupper())
 """In the order of an installation."""
+
+
+class HostStatus(StrEnum):
+    """All statuses of a host, and `INITIAL`, the source of a host's registration, which the API does not show."""
+
+    INITIAL = "initial"
+    DISCOVERING = Status.DISCOVERING
+    KNOWN = Status.KNOWN
+    DISCONNECTED = Status.DISCONNECTED
+    INSUFFICIENT = Status.INSUFFICIENT
+    DISABLED = "disabled"
+    PREPARING = Status.PREPARING
+    PREPARING_FAILED = Status.PREPARING_FAILED
+    PREPARED = Status.PREPARED
+    PENDING_FOR_INPUT = Status.PENDING_FOR_INPUT
+    INSTALLING = Status.INSTALLING
+    IN_PROGRESS = Status.IN_PROGRESS
+    PENDING_USER_ACTION = Status.PENDING_USER_ACTION
+    RESETTING_PENDING = Status.RESETTING_PENDING
+    INSTALLED = Status.INSTALLED
+    ERROR = Status.ERROR
+    RESETTING = "resetting"
+    ADDED = "added-to-existing-cluster"
+    CANCELLED = Status.CANCELLED
+    BINDING = "binding"
+    UNBINDING = "unbinding"
+    UNBINDING_PENDING = "unbinding-pending-user-action"
+    KNOWN_UNBOUND = "known-unbound"
+    DISCONNECTED_UNBOUND = "disconnected-unbound"
+    INSUFFICIENT_UNBOUND = "insufficient-unbound"
+    DISABLED_UNBOUND = "disabled-unbound"
+    DISCOVERING_UNBOUND = "discovering-unbound"
+    RECLAIMING = "reclaiming"
+    RECLAIMING_REBOOTING = "reclaiming-rebooting"
+
+
+class ClusterStatus(StrEnum):
+    """All statuses of a cluster."""
+
+    INSUFFICIENT = Status.INSUFFICIENT
+    READY = Status.READY
+    ERROR = Status.ERROR
+    PREPARING = Status.PREPARING
+    PENDING_FOR_INPUT = Status.PENDING_FOR_INPUT
+    INSTALLING = Status.INSTALLING
+    FINALIZING = Status.FINALIZING
+    INSTALLED = Status.INSTALLED
+    ADDING_HOSTS = "adding-hosts"
+    CANCELLED = Status.CANCELLED
+    PENDING_USER_ACTION = Status.PENDING_USER_ACTION
+    UNMONITORED = "unmonitored"
 
 
 class Component:

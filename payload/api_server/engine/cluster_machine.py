@@ -8,7 +8,7 @@ from ....plugins.module_utils.vocabulary import Status
 from .. import state, validations
 from ..document import tracked
 from ..objects import Cluster, MonitoredOperator
-from ..state import ClusterCondition, ClusterEffect
+from ..state import ClusterCondition, ClusterEffect, ClusterTrigger
 from ..tables import BEFORE_INSTALL, FINALIZING_NOT_FAILING, finalizing_setting
 from .host_machine import HostMachine
 from .statuses import time_text
@@ -79,7 +79,7 @@ class ClusterMachine(HostMachine):
             ClusterCondition.FINALIZING_TIMEOUT: lambda: since > self.seconds("FINALIZING_TIMEOUT", ident),
             ClusterCondition.FINALIZING_STAGE_TIMEOUT: lambda: now - float(cluster.get("_stage_at", now)) > stage_limit,
             ClusterCondition.FINALIZING_STAGE_FAILS: lambda: stage not in FINALIZING_NOT_FAILING,
-            ClusterCondition.FINALIZING_STAGE_TOLD: lambda: bool(
+            ClusterCondition.FINALIZING_STAGE_REPORTED: lambda: bool(
                 cluster.get("progress", {}).get("finalizing_stage_timed_out")
             ),
             ClusterCondition.SOFT_TIMEOUTS: lambda: self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(ident)),
@@ -94,7 +94,7 @@ class ClusterMachine(HostMachine):
             ),
             ClusterCondition.LOGS_TIMEOUT: lambda: self._logs_timeout(cluster, status, "CLUSTER_LOG"),
         }
-        rule = state.decide(state.CLUSTER["refresh"], status, lambda name: conditions[name]())
+        rule = state.decide(state.CLUSTER, ClusterTrigger.REFRESH, status, lambda name: conditions[name]())
         if rule is None:
             return
         info = cluster.get("status_info", "")
@@ -106,7 +106,7 @@ class ClusterMachine(HostMachine):
                 INSTALLATION_MINUTES=str(round(self.seconds("INSTALLATION_TIMEOUT", ident) / 60)),
                 INSTALLED=self._installed_text(roles, operators),
             )
-        self.set_cluster_status(cluster, status if rule.dest == state.SAME else rule.dest, info)
+        self.set_cluster_status(cluster, rule.destination(status), info)
         for effect in rule.effects:
             self._cluster_effect(cluster, effect, stage, info, stage_limit)
         if cluster["status"] != status:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....plugins.module_utils.documents import load_json
-from ....plugins.module_utils.vocabulary import Stage, Status
+from ....plugins.module_utils.vocabulary import ClusterStatus, Stage, Status
 from .. import inventory as inv
 from .. import state, validations
 from ..connectivity import Reach
 from ..document import tracked
 from ..objects import Cluster, Host
-from ..state import HostCondition, HostEffect
+from ..state import HostCondition, HostEffect, HostTrigger
 from ..tables import AFTER_REBOOT, PROGRESSING, WAITING_FOR_OTHERS, stage_setting
 from ..validations import Results
 from .views import Views
@@ -78,12 +78,12 @@ class HostMachine(Views):
             HostCondition.CONNECTED: lambda: connected and host.get("media_status") != "disconnected",
             HostCondition.ONLINE: lambda: connected or stage in AFTER_REBOOT,
             HostCondition.DAY2: lambda: validations.is_day2(cluster),
-            HostCondition.LOST_TOLD: lambda: bool(host.get("connection_timed_out")),
+            HostCondition.LOST_REPORTED: lambda: bool(host.get("connection_timed_out")),
             HostCondition.WAITS_FOR_OTHERS: lambda: (
                 cluster["status"] == Status.PENDING_USER_ACTION and stage in WAITING_FOR_OTHERS
             ),
-            HostCondition.STAGE_TOLD: lambda: bool(host.get("progress", {}).get("stage_timed_out")),
-            HostCondition.CLUSTER_DONE: lambda: cluster["status"] in (Status.INSTALLED, "adding-hosts"),
+            HostCondition.STAGE_REPORTED: lambda: bool(host.get("progress", {}).get("stage_timed_out")),
+            HostCondition.CLUSTER_DONE: lambda: cluster["status"] in (Status.INSTALLED, ClusterStatus.ADDING_HOSTS),
             HostCondition.ROLE: lambda: validations.role_of(host) in ("master", "arbiter", "worker"),
             HostCondition.INVENTORY: lambda: (
                 ident in view.inventories and results["inventory-not-fully-truncated"][1] == "success"
@@ -125,7 +125,7 @@ class HostMachine(Views):
         ]
         rule = self.trigger(
             host,
-            "refresh",
+            HostTrigger.REFRESH,
             lambda name: conditions[name](),
             FAILING_VALIDATIONS=validations.failing(results),
             FAILING_CONDITIONS="\n".join(unknown),
@@ -209,7 +209,10 @@ class HostMachine(Views):
             HostCondition.SUFFICIENT: validations.passed(results, validations.UNBOUND_REQUIRED),
         }
         self.trigger(
-            host, "refresh", lambda name: conditions.get(name, False), FAILING_VALIDATIONS=validations.failing(results)
+            host,
+            HostTrigger.REFRESH,
+            lambda name: conditions.get(name, False),
+            FAILING_VALIDATIONS=validations.failing(results),
         )
 
 

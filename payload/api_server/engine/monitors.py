@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable
 
-from ....plugins.module_utils.vocabulary import Status
+from ....plugins.module_utils.vocabulary import ClusterStatus, Status
 from ..config import Config
 from ..document import tracked
 from ..prepare import Render
@@ -114,7 +114,7 @@ class Monitors(Preparation):
                 Status.PENDING_FOR_INPUT,
                 Status.READY,
                 Status.INSTALLED,
-                "adding-hosts",
+                ClusterStatus.ADDING_HOSTS,
             ):
                 began = time.perf_counter()
                 self.refresh_cluster(cluster)

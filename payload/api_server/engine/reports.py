@@ -12,7 +12,7 @@ from ..document import tracked
 from ..errors import ApiError
 from ..hardware import Inventory
 from ..objects import Cluster, Host
-from ..state import HostCondition
+from ..state import HostCondition, HostTrigger
 from ..tables import BEFORE_INSTALL
 from .statuses import Statuses, time_text
 
@@ -178,7 +178,7 @@ class Reports(Statuses):
             tracked(host).set(stage_updated_at=time_text(now), _stage_info_at=now)
             self._progress_event(host, stage, info)
             return
-        if host["status"] in (Status.INSTALLED, Status.RESETTING):
+        if host["status"] in (Status.INSTALLED, Status.RESETTING_PENDING):
             return
         if host["status"] not in (Status.INSTALLING, Status.IN_PROGRESS, Status.PENDING_USER_ACTION):
             raise ApiError(409, f"Can't set progress <{stage}> to host in status <{host['status']}>")
@@ -221,7 +221,7 @@ class Reports(Statuses):
             HostCondition.DAY2_DONE: stage in (Stage.DONE, Stage.REBOOTING) and day2,
             HostCondition.STAGE_DONE: stage == Stage.DONE,
         }
-        self.trigger(host, "progress", lambda name: facts[name], STAGE=stage)
+        self.trigger(host, HostTrigger.PROGRESS, lambda name: facts[name], STAGE=stage)
         self._progress_event(host, stage, info)
         if host.get("cluster_id"):
             self.cluster_progress(self.clusters[host["cluster_id"]])

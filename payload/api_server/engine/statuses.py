@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from .. import state
 from ..document import tracked
 from ..objects import Cluster, Host
-from ..state import HostCondition, HostEffect
+from ..state import HostCondition, HostEffect, HostTrigger
 from ..tables import EVENTS, STATUS_SEVERITY
 from .index import LOG, Index
 
@@ -98,14 +98,14 @@ class Statuses(Index):
             cluster["status_info"] = info
 
     def trigger(
-        self, host: Host, trigger: str, holds: Callable[[HostCondition], bool], **values: str
+        self, host: Host, trigger: HostTrigger, holds: Callable[[HostCondition], bool], **values: str
     ) -> state.HostRule | None:
         """Apply a trigger of the host state machine; return its rule, or None if the host's status allows none.
 
-        `trigger` is a key of `state.HOST`; `holds` evaluates conditions, `values` fill placeholders of the text. Resets
-        are done here; the other effects of the rule are the caller's.
+        `holds` evaluates conditions, `values` fill placeholders of the text. Resets are done here; the other effects of
+        the rule are the caller's.
         """
-        rule = state.decide(state.HOST[trigger], host["status"], holds)
+        rule = state.decide(state.HOST, trigger, host["status"], holds)
         if rule is None:
             return None
         if HostEffect.RESET_INVENTORY in rule.effects:
@@ -128,7 +128,7 @@ class Statuses(Index):
             )
             self.reset_discovery(host)
         info = state.fill(rule.info, **values) if rule.info is not None else host.get("status_info", "")
-        self.set_host_status(host, host["status"] if rule.dest == state.SAME else rule.dest, info)
+        self.set_host_status(host, rule.destination(host["status"]), info)
         return rule
 
     def reset_discovery(self, host: Host) -> None:

@@ -28,6 +28,7 @@ from ..hardware import Inventory
 from ..models import MODELS, STEP_OUTPUTS, Invalid, read_json
 from ..network import contains
 from ..objects import VIPS, Host, Vip
+from ..state import HostTrigger
 from ..tables import BEFORE_INSTALL, MEDIA_DISCONNECTED
 from .hosts import EDITABLE, called_host
 
@@ -107,7 +108,7 @@ def _media_lost(e: Engine, host: Host) -> None:
     """Report a failure once, because the agent repeats it with every step. A host that has failed already keeps its reason."""
     if (
         host.get("media_status") == "disconnected"
-        or state.decide(state.HOST["media-disconnect"], host["status"], lambda name: True) is None
+        or state.decide(state.HOST, HostTrigger.MEDIA_DISCONNECT, host["status"], lambda name: True) is None
     ):
         return
     reason, before = MEDIA_DISCONNECTED, host.get("status_info", "")
@@ -116,14 +117,14 @@ def _media_lost(e: Engine, host: Host) -> None:
         reason = before if reason in before else f"{reason}. {before}"
     host["media_status"] = "disconnected"
     e.event("host_media_disconnected", host=host)
-    e.trigger(host, "media-disconnect", lambda name: True, REASON=reason)
+    e.trigger(host, HostTrigger.MEDIA_DISCONNECT, lambda name: True, REASON=reason)
 
 
 def _install_failed(e: Engine, host: Host, reply: StepReply) -> None:
     error = reply.get("error", "")
     if "already in use" in error and "assisted-installer" in error:
         return
-    e.trigger(host, "failed", lambda name: True)
+    e.trigger(host, HostTrigger.FAILED, lambda name: True)
 
 
 def _tang_failed(e: Engine, host: Host, reply: StepReply) -> None:

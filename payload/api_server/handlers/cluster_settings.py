@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....plugins.module_utils.vocabulary import ClusterStatus
 from .. import install_config, operators, usage, validations
 from .. import inventory as inv
 from ..calls import Call, handler
@@ -94,7 +95,7 @@ def get_ignored(e: Engine, call: Call) -> Any:
 @handler
 def set_ignored(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    if cluster["status"] not in (*BEFORE_INSTALL, "adding-hosts"):
+    if cluster["status"] not in (*BEFORE_INSTALL, ClusterStatus.ADDING_HOSTS):
         raise ApiError(
             400,
             f"Cluster {cluster['id']} is in status {cluster['status']}: validations are ignored before the installation only",

@@ -6,7 +6,7 @@ import shutil
 import uuid
 from typing import Any
 
-from ....plugins.module_utils.vocabulary import Status
+from ....plugins.module_utils.vocabulary import ClusterStatus, Status
 from .. import platforms, refusals, releases, usage
 from ..api import is_true
 from ..bodies import ClusterParams
@@ -113,7 +113,9 @@ def register_cluster(e: Engine, call: Call) -> Any:
 def register_disconnected_cluster(e: Engine, call: Call) -> Any:
     """Register a cluster that only has the input of an offline image: it is not monitored and never installed."""
     ident = str(uuid.uuid4())
-    fields = common(e, ident, "DisconnectedCluster", "unmonitored", "Cluster created for offline installation")
+    fields = common(
+        e, ident, "DisconnectedCluster", ClusterStatus.UNMONITORED, "Cluster created for offline installation"
+    )
     fields |= {"name": call.body["name"], "openshift_version": call.body["openshift_version"]}
     e.store.create("cluster", ident, fields)
     cluster = e.clusters[ident]
@@ -130,7 +132,9 @@ def _imported_name(api: str, name: str) -> tuple[str, str]:
 @handler
 def import_cluster(e: Engine, call: Call) -> Any:
     body, ident = call.body, str(uuid.uuid4())
-    fields = common(e, ident, "AddHostsCluster", "adding-hosts", "cluster is adding hosts to existing OCP cluster")
+    fields = common(
+        e, ident, "AddHostsCluster", ClusterStatus.ADDING_HOSTS, "cluster is adding hosts to existing OCP cluster"
+    )
     name, domain = _imported_name(body["api_vip_dnsname"], body["name"])
     fields |= {
         "name": name,

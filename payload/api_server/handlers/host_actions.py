@@ -12,6 +12,7 @@ from ..document import tracked
 from ..engine import Engine
 from ..errors import ApiError
 from ..objects import Cluster, Host
+from ..state import HostTrigger
 from .hosts import EDITABLE, accepts_hosts, called_host
 from .shown import NO_TRANSITION, host_model
 
@@ -44,7 +45,7 @@ def bind_host(e: Engine, call: Call) -> Any:
     cpus = cluster.get("cpu_architecture"), infra_env.get("cpu_architecture")
     if cpus[0] not in (None, "", "multi", cpus[1]):
         raise ApiError(400, f"InfraEnv's CPU architecture ({cpus[1]}) doesn't match the cluster ({cpus[0]})")
-    if e.trigger(host, "bind", lambda name: True) is None:
+    if e.trigger(host, HostTrigger.BIND, lambda name: True) is None:
         e.event("host_bind_failed", host=host, cluster_id=cluster["id"], message=NO_TRANSITION)
         raise ApiError(409, NO_TRANSITION)
     tracked(host).set(
@@ -69,7 +70,7 @@ def unbind_host(e: Engine, call: Call) -> Any:
         )
         e.event("host_unbind_failed", host=host, message=reason)
         raise ApiError(409, reason)
-    if e.trigger(host, "unbind", lambda name: True) is None:
+    if e.trigger(host, HostTrigger.UNBIND, lambda name: True) is None:
         e.event("host_unbind_failed", host=host, message=NO_TRANSITION)
         raise ApiError(409, NO_TRANSITION)
     e.event("host_unbind_succeeded", host=host)
@@ -108,7 +109,7 @@ def reset_host(e: Engine, call: Call) -> Any:
     host = called_host(e, call)
     _day2(e, host)
     booted = host.get("progress", {}).get("current_stage") in validations.AFTER_REBOOT
-    if e.trigger(host, "reset", lambda name: booted) is None:
+    if e.trigger(host, HostTrigger.RESET, lambda name: booted) is None:
         raise ApiError(409, NO_TRANSITION)
     e.event("host_installation_reset", host=host)
     return host_model(e, host)
@@ -133,7 +134,7 @@ async def install_host(e: Engine, call: Call) -> Any:
     host, cluster = _installable(e, call)  # others may have changed or deleted it meanwhile
     if host.get("role", "auto-assign") == "auto-assign":
         host["role"] = "worker"
-    if e.trigger(host, "install-day2", lambda name: True) is None:
+    if e.trigger(host, HostTrigger.INSTALL_DAY2, lambda name: True) is None:
         raise ApiError(409, NO_TRANSITION)
     e.store.put_file(cluster["id"], f"host/{host['id']}", config)
     e.event("host_installation_started", host=host)

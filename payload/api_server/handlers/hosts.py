@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....plugins.module_utils.vocabulary import Status
+from ....plugins.module_utils.vocabulary import HostStatus, Status
 from .. import inventory as inv
 from .. import refusals, state, usage, validations
 from ..bodies import HostParams
@@ -14,6 +14,7 @@ from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..models import Invalid, parse_json
 from ..objects import Cluster, Host, InfraEnv
+from ..state import HostTrigger
 from ..tables import OPEN_CLUSTER
 from .shown import OPEN_SHOWN, compact, host_model
 
@@ -107,7 +108,7 @@ def register_host(e: Engine, call: Call) -> Any:
                 "infra_env_id": infra_env["id"],
                 "href": f"/api/assisted-install/v2/infra-envs/{infra_env['id']}/hosts/{ident}",
                 "cluster_id": cluster["id"] if cluster else None,
-                "status": Status.DISCOVERING if cluster else "discovering-unbound",
+                "status": Status.DISCOVERING if cluster else HostStatus.DISCOVERING_UNBOUND,
                 "status_info": state.WAITING,
                 "status_updated_at": time_text(now),
                 "_status_at": now,
@@ -134,12 +135,15 @@ def register_host(e: Engine, call: Call) -> Any:
             raise ApiError(409, state.POST_INSTALL_REGISTER)
         before = host["status"]
         rule = e.trigger(
-            host, "register", lambda name: stage in validations.AFTER_REBOOT, INSTALLATION_DISK=e.disk_text(host)
+            host,
+            HostTrigger.REGISTER,
+            lambda name: stage in validations.AFTER_REBOOT,
+            INSTALLATION_DISK=e.disk_text(host),
         )
         if rule is None:
             raise ApiError(409, f"Host {ident} cannot register in status {host['status']}")
         tracked(host).set(_wrong_boot=(rule is not None and rule.dest == Status.PENDING_USER_ACTION) or None)
-        if host["status"] in (Status.DISCOVERING, "discovering-unbound") and before != host["status"]:
+        if host["status"] in (Status.DISCOVERING, HostStatus.DISCOVERING_UNBOUND) and before != host["status"]:
             e.event("host_registration_succeeded", host=host)
     tracked(host).set(
         discovery_agent_version=version or None,
@@ -181,7 +185,14 @@ def delete_host(e: Engine, call: Call) -> Any:
 
 
 EDITABLE = frozenset(
-    {Status.DISCOVERING, Status.KNOWN, Status.DISCONNECTED, Status.INSUFFICIENT, Status.PENDING_FOR_INPUT, "binding"}
+    {
+        Status.DISCOVERING,
+        Status.KNOWN,
+        Status.DISCONNECTED,
+        Status.INSUFFICIENT,
+        Status.PENDING_FOR_INPUT,
+        HostStatus.BINDING,
+    }
 )
 EDITABLE_SHOWN = (Status.DISCOVERING, Status.KNOWN, Status.DISCONNECTED, Status.INSUFFICIENT, Status.PENDING_FOR_INPUT)
 #: Field of a host, status of its refusal and its name in the message. Upstream returns 500 where this has 400.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from ....plugins.module_utils.vocabulary import Status
+from ....plugins.module_utils.vocabulary import ClusterStatus, Status
 from .. import inventory as inv
 from .. import refusals, state, usage, validations
 from ..calls import Call, Download, handler
@@ -13,6 +13,7 @@ from ..document import tracked
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..objects import Cluster, MonitoredOperator
+from ..state import ClusterTrigger, HostTrigger
 from ..tables import ABI_EARLY, BEFORE_INSTALL, DOWNLOADABLE
 from .shown import NO_TRANSITION, cluster_model, operator_model
 
@@ -30,7 +31,7 @@ def install_cluster(e: Engine, call: Call) -> Any:
         usage.note(cluster, usage.IGNORED)
     automatic = len(members) > 3 and any(host.get("role", "auto-assign") == "auto-assign" for host in members.values())
     usage.note(cluster, usage.AUTO_ROLE, automatic)
-    rule = state.decide(state.CLUSTER["prepare"], cluster["status"], lambda name: True)
+    rule = state.decide(state.CLUSTER, ClusterTrigger.PREPARE, cluster["status"], lambda name: True)
     if rule is None:
         raise ApiError(
             409,
@@ -56,7 +57,7 @@ def install_cluster(e: Engine, call: Call) -> Any:
     )
     for host in members.values():
         tracked(host).drop("logs_info", "logs_collected_at", "logs_started_at", "progress")
-    e.set_cluster_status(cluster, rule.dest, rule.info or "")
+    e.set_cluster_status(cluster, rule.destination(cluster["status"]), rule.info or "")
     for ident, host in members.items():
         if ident == chosen and not host.get("bootstrap"):
             e.event("host_bootstrap_set", host=host)
@@ -68,9 +69,9 @@ def install_cluster(e: Engine, call: Call) -> Any:
     return cluster_model(e, cluster, stages=False, free=True)
 
 
-def _rule(e: Engine, cluster: Cluster, trigger: str) -> state.ClusterRule:
+def _rule(e: Engine, cluster: Cluster, trigger: ClusterTrigger) -> state.ClusterRule:
     """The rule by which a cluster is cancelled or reset; ApiError 409 when there is none."""
-    rule = state.decide(state.CLUSTER[trigger], cluster["status"], lambda name: True)
+    rule = state.decide(state.CLUSTER, trigger, cluster["status"], lambda name: True)
     if rule is None:
         e.event(f"{trigger}_installation_failed", cluster_id=cluster["id"], error=NO_TRANSITION)
         raise ApiError(409, NO_TRANSITION)
@@ -82,7 +83,7 @@ def _answer(e: Engine, cluster: Cluster, before: str | None) -> Any:
     return {**cluster_model(e, cluster, stages=False, free=True), "status_info": before}
 
 
-def _move_hosts(e: Engine, cluster: Cluster, trigger: str, event: str) -> None:
+def _move_hosts(e: Engine, cluster: Cluster, trigger: HostTrigger, event: str) -> None:
     for host in e.hosts_of(cluster["id"]).values():
         booted = host.get("progress", {}).get("current_stage") in validations.AFTER_REBOOT or host["status"] in (
             Status.INSTALLED,
@@ -91,16 +92,16 @@ def _move_hosts(e: Engine, cluster: Cluster, trigger: str, event: str) -> None:
         )
         if e.trigger(host, trigger, lambda name, value=booted: value) is not None:  # type: ignore[misc]
             e.event(event, host=host)
-            if host["status"] == Status.RESETTING:
+            if host["status"] == Status.RESETTING_PENDING:
                 e.event("user_required_complete_installation_reset", host=host)
 
 
 @handler
 def cancel_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    rule, before = _rule(e, cluster, "cancel"), cluster.get("status_info")
-    _move_hosts(e, cluster, "cancel", "host_installation_cancelled")
-    e.set_cluster_status(cluster, rule.dest, rule.info or "")
+    rule, before = _rule(e, cluster, ClusterTrigger.CANCEL), cluster.get("status_info")
+    _move_hosts(e, cluster, HostTrigger.CANCEL, "host_installation_cancelled")
+    e.set_cluster_status(cluster, rule.destination(cluster["status"]), rule.info or "")
     e.event("cluster_installation_canceled", cluster_id=cluster["id"])
     return _answer(e, cluster, before)
 
@@ -113,8 +114,8 @@ _REPORTED: tuple[Literal["status", "version", "status_updated_at"], ...] = ("sta
 @handler
 def reset_cluster(e: Engine, call: Call) -> Any:
     cluster = e.cluster(call.path["cluster_id"])
-    rule, before = _rule(e, cluster, "reset"), cluster.get("status_info")
-    _move_hosts(e, cluster, "reset", "host_installation_reset")
+    rule, before = _rule(e, cluster, ClusterTrigger.RESET), cluster.get("status_info")
+    _move_hosts(e, cluster, HostTrigger.RESET, "host_installation_reset")
     for name in e.store.file_names(cluster["id"]):
         if not name.startswith("manifest/"):
             e.store.put_file(cluster["id"], name, None)
@@ -136,7 +137,7 @@ def reset_cluster(e: Engine, call: Call) -> Any:
         for key in _REPORTED:
             op.pop(key, None)
     cluster["monitored_operators"] = operators
-    e.set_cluster_status(cluster, rule.dest, rule.info or "")
+    e.set_cluster_status(cluster, rule.destination(cluster["status"]), rule.info or "")
     e.event("cluster_installation_reset", cluster_id=cluster["id"])
     return _answer(e, cluster, before)
 
@@ -152,7 +153,7 @@ def allow_add_hosts(e: Engine, call: Call) -> Any:
     before = cluster.get("status_info")
     cluster["kind"] = "AddHostsCluster"
     cluster["api_vip_dns_name"] = validations.names_of(cluster).api
-    e.set_cluster_status(cluster, "adding-hosts", "cluster is adding hosts to existing OCP cluster")
+    e.set_cluster_status(cluster, ClusterStatus.ADDING_HOSTS, "cluster is adding hosts to existing OCP cluster")
     return {**cluster_model(e, cluster), "status_info": before}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....plugins.module_utils.documents import load_json
-from ....plugins.module_utils.vocabulary import Status
+from ....plugins.module_utils.vocabulary import ClusterStatus, Status
 from .. import operators, state, validations
 from ..bodies import ClusterParams, InfraEnvParams
 from ..engine import Engine
@@ -44,7 +44,7 @@ _HOST_TIMES = ("logs_collected_at", "logs_started_at", "stage_started_at", "stag
 #: Fields of a host that are shown only in responses to actions on its cluster.
 FREE = frozenset({"free_addresses"})
 #: OPEN_CLUSTER in the order in which upstream's messages have it.
-OPEN_SHOWN = (Status.INSUFFICIENT, Status.READY, Status.PENDING_FOR_INPUT, "adding-hosts")
+OPEN_SHOWN = (Status.INSUFFICIENT, Status.READY, Status.PENDING_FOR_INPUT, ClusterStatus.ADDING_HOSTS)
 #: Message of upstream's state machine for a transition without a rule.
 NO_TRANSITION = "no condition found to run transition"
 

@@ -11,12 +11,14 @@ from .machine import (
     ClusterCondition,
     ClusterEffect,
     ClusterRule,
+    ClusterTrigger,
     HostCondition,
     HostEffect,
     HostRule,
+    HostTrigger,
     Rule,
-    by_trigger,
     decide,
+    machine,
 )
 from .texts import (
     DISCONNECTED,
@@ -48,9 +50,11 @@ __all__ = [
     "ClusterCondition",
     "ClusterEffect",
     "ClusterRule",
+    "ClusterTrigger",
     "HostCondition",
     "HostEffect",
     "HostRule",
+    "HostTrigger",
     "Rule",
     "decide",
     "enough_installed",
@@ -60,8 +64,8 @@ __all__ = [
     "total_percentage",
 ]
 
-HOST = by_trigger(HOST_RULES)
-CLUSTER = by_trigger(CLUSTER_RULES)
+HOST = machine(HOST_RULES)
+CLUSTER = machine(CLUSTER_RULES)
 
 
 def stages(role: str, bootstrap: bool, sno: bool, day2: bool = False) -> tuple[str, ...]:

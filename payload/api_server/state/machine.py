@@ -1,23 +1,51 @@
-"""The parts of state machines: conditions, effects, rules, and the small evaluator.
+"""The parts of state machines: triggers, conditions, effects, rules, and the small evaluator.
 
 Rules of one trigger are tried in order; the first whose source and conditions hold decides. The caller passes the conditions that hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-SAME = "="
+from ....plugins.module_utils.vocabulary import ClusterStatus, HostStatus
+
+SAME: Final = None
+"""Destination of a rule that stays in the status."""
+
+
+class HostTrigger(StrEnum):
+    """What moves a host: requests of users and agents, and `REFRESH`, which follows a change and the passing of time."""
+
+    BIND = "bind"
+    CANCEL = "cancel"
+    FAILED = "failed"
+    INSTALL_DAY2 = "install-day2"
+    MEDIA_DISCONNECT = "media-disconnect"
+    PROGRESS = "progress"
+    REFRESH = "refresh"
+    REGISTER = "register"
+    RESET = "reset"
+    UNBIND = "unbind"
+
+
+class ClusterTrigger(StrEnum):
+    """What moves a cluster: requests of users, and `REFRESH`, which follows a change and the passing of time."""
+
+    CANCEL = "cancel"
+    PREPARE = "prepare"
+    REFRESH = "refresh"
+    RESET = "reset"
 
 
 class HostCondition(StrEnum):
     """What rules of a host evaluate.
 
     The engine has a function for each (`HostMachine.refresh_host`, and a few for other triggers); a test compares the
-    two. The values are the words of `state.hosts`.
+    two.
     """
 
     BOOTED = "booted"
@@ -37,7 +65,7 @@ class HostCondition(StrEnum):
     INSTALL_TIMEOUT = "install-timeout"
     INVENTORY = "inventory"
     LOGS_TIMEOUT = "logs-timeout"
-    LOST_TOLD = "lost-reported"
+    LOST_REPORTED = "lost-reported"
     MIN_HARDWARE = "min-hardware"
     ONLINE = "online"
     PENDING_TIMEOUT = "pending-timeout"
@@ -48,7 +76,7 @@ class HostCondition(StrEnum):
     SOFT_TIMEOUTS = "soft-timeouts"
     STAGE_DONE = "stage-done"
     STAGE_TIMEOUT = "stage-timeout"
-    STAGE_TOLD = "stage-reported"
+    STAGE_REPORTED = "stage-reported"
     SUFFICIENT = "sufficient"
     WAITS_FOR_OTHERS = "waits-for-others"
 
@@ -74,8 +102,7 @@ class HostEffect(StrEnum):
 class ClusterCondition(StrEnum):
     """What rules of a cluster evaluate.
 
-    `ClusterMachine.refresh_cluster` has a function for each; a test compares the two. The values are the words of
-    `state.clusters`.
+    `ClusterMachine.refresh_cluster` has a function for each; a test compares the two.
     """
 
     ALL_PREPARED = "all-prepared"
@@ -83,7 +110,7 @@ class ClusterCondition(StrEnum):
     ENOUGH_INSTALLED = "enough-installed"
     FINALIZING_STAGE_FAILS = "finalizing-stage-fails"
     FINALIZING_STAGE_TIMEOUT = "finalizing-stage-timeout"
-    FINALIZING_STAGE_TOLD = "finalizing-stage-reported"
+    FINALIZING_STAGE_REPORTED = "finalizing-stage-reported"
     FINALIZING_TIMEOUT = "finalizing-timeout"
     HOPELESS = "hopeless"
     HOST_STOPPED_PREPARING = "host-stopped-preparing"
@@ -104,8 +131,7 @@ class ClusterCondition(StrEnum):
 class ClusterEffect(StrEnum):
     """What a rule of a cluster does besides moving it.
 
-    They are done in `ClusterMachine.refresh_cluster` after the status was set. The values are the words of
-    `state.clusters`.
+    They are done in `ClusterMachine.refresh_cluster` after the status was set.
     """
 
     COMPLETED = "completed"
@@ -116,63 +142,55 @@ class ClusterEffect(StrEnum):
     PREPARE_TIMED_OUT = "prepare-timed-out"
 
 
+T = TypeVar("T", bound=StrEnum)
+S = TypeVar("S", bound=StrEnum)
 C = TypeVar("C", bound=StrEnum)
 E = TypeVar("E", bound=StrEnum)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule(Generic[C, E]):
-    """A transition of a state machine: from one of `sources` to `dest` if all of `when` hold.
+@dataclass(frozen=True)
+class Rule(Generic[T, S, C, E]):
+    """A transition of a state machine: from one of `sources` to `dest` if all of `when` hold and none of `unless`.
 
-    `dest` SAME stays in the status. `when`: conditions and whether they have to hold. `info`: new status_info with
-    $PLACEHOLDERS; None leaves it. `effects` are done by the caller after the move.
+    `dest` SAME stays in the status. `info`: new status_info with $PLACEHOLDERS; None leaves it. `effects` are done by
+    the caller after the move.
     """
 
-    trigger: str
-    sources: frozenset[str]
-    dest: str
-    when: tuple[tuple[C, bool], ...] = ()
+    trigger: T
+    sources: AbstractSet[S]
+    dest: S | None
+    when: tuple[C, ...] = ()
+    unless: tuple[C, ...] = ()
     info: str | None = None
     effects: tuple[E, ...] = ()
 
-
-HostRule = Rule[HostCondition, HostEffect]
-ClusterRule = Rule[ClusterCondition, ClusterEffect]
-
-
-def maker(conditions: type[C], effects: type[E]) -> Callable[..., Rule[C, E]]:
-    """Return a function that makes rules of texts: sources, conditions (`!` negates) and effects are words.
-
-    Its arguments are trigger, sources, destination, conditions, text and effects, as in the tables. ValueError at
-    import for a condition or an effect that is not in the enumeration.
-    """
-
-    def make(
-        trigger: str, sources: str, dest: str, when: str = "", info: str | None = None, after: str = ""
-    ) -> Rule[C, E]:
-        asked = tuple((conditions(word.lstrip("!")), not word.startswith("!")) for word in when.split())
-        return Rule(
-            trigger, frozenset(sources.split()), dest, asked, info, tuple(effects(word) for word in after.split())
-        )
-
-    return make
+    def destination(self, status: str) -> str:
+        """Return the status that follows on `status`."""
+        return str(self.dest or status)
 
 
-def decide(rules: tuple[Rule[C, E], ...], status: str, holds: Callable[[C], bool]) -> Rule[C, E] | None:
+HostRule = Rule[HostTrigger, HostStatus, HostCondition, HostEffect]
+ClusterRule = Rule[ClusterTrigger, ClusterStatus, ClusterCondition, ClusterEffect]
+Machine = Mapping[tuple[T, str], tuple[Rule[T, S, C, E], ...]]
+"""Rules by trigger and source."""
+
+
+def machine(rules: Iterable[Rule[T, S, C, E]]) -> Machine[T, S, C, E]:
+    """Return rules by trigger and source, each in the order of the table, which decides between rules."""
+    found: dict[tuple[T, str], tuple[Rule[T, S, C, E], ...]] = {}
+    for rule in rules:
+        for source in rule.sources:
+            found[rule.trigger, source] = (*found.get((rule.trigger, source), ()), rule)
+    return found
+
+
+def decide(rules: Machine[T, S, C, E], trigger: T, status: str, holds: Callable[[C], bool]) -> Rule[T, S, C, E] | None:
     """Return the rule for an object in `status`, or None if the trigger is not allowed there.
 
-    `rules` are those of one trigger. The first whose source and conditions match is returned. `holds` is called for a
-    condition only when a rule asks for it.
+    The first whose source and conditions match is returned. `holds` is called for a condition only when a rule asks
+    for it.
     """
-    for rule in rules:
-        if status in rule.sources and all(holds(condition) == wanted for condition, wanted in rule.when):
+    for rule in rules.get((trigger, status), ()):
+        if all(map(holds, rule.when)) and not any(map(holds, rule.unless)):
             return rule
     return None
-
-
-def by_trigger(rules: tuple[Rule[C, E], ...]) -> Mapping[str, tuple[Rule[C, E], ...]]:
-    """Return rules by what triggers them, each in the order of the table, which decides between rules."""
-    return {
-        trigger: tuple(rule for rule in rules if rule.trigger == trigger)
-        for trigger in {rule.trigger for rule in rules}
-    }

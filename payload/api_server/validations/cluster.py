@@ -19,7 +19,7 @@ def c_domain(v: View) -> Result:
     return FAILURE, "The base domain is undefined and must be provided."
 
 
-_NO_CLOCK = frozenset({Status.DISCONNECTED, Status.RESETTING, Status.DISCOVERING})
+_NO_CLOCK = frozenset({Status.DISCONNECTED, Status.RESETTING_PENDING, Status.DISCOVERING})
 
 
 @validation("ntp-server-configured", Category.NETWORK)

@@ -1,4 +1,7 @@
-"""schemathesis over the service with its API description: no 5xx, no undocumented answer, nothing accepted that the description refuses."""
+"""schemathesis over the service with its API description, and with upstream's where it is at hand.
+
+No 5xx, no undocumented answer, nothing accepted that the description refuses.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,13 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.agentlab.ocp.payload.api_server import auth
+from ansible_collections.agentlab.ocp.payload.api_server import auth, data
 
 from .served import CLUSTER, PULL_SECRET, V2, Served
 
 SHARED = Path(os.environ.get("AGENTLAB_SHARED") or Path(__file__).resolve().parents[4] / "shared")
-DESCRIPTION = SHARED / "conformance/assisted-service-swagger.yaml"
+OWN = data.FOLDER / "swagger.yaml"
+UPSTREAM = SHARED / "conformance/assisted-service-swagger.yaml"
 HOOKS = Path(__file__).with_name("schemathesis_checks.py")
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 # Not content_type_conformance: it requires a type of answers without content, where upstream, too, gives none; answer_type is ours.
@@ -42,7 +46,10 @@ MISSING_STATUSES = {
     "v2DownloadClusterManifest": (422,),
 }
 #: What a run with real ids leaves out: without its object the rest of the run is about nothing.
-LEFT_OUT = ("v2DeregisterCluster", "DeregisterInfraEnv", "v2DeregisterHost")
+LEFT_OUT = {
+    OWN: ("delete_cluster", "delete_infra_env", "delete_host"),
+    UPSTREAM: ("v2DeregisterCluster", "DeregisterInfraEnv", "v2DeregisterHost"),
+}
 SEED = int(os.environ.get("AGENTLAB_SCHEMATHESIS_SEED") or 1)
 PHASES = os.environ.get("AGENTLAB_SCHEMATHESIS_PHASES") or "examples,coverage,fuzzing"
 EXAMPLES = int(os.environ.get("AGENTLAB_SCHEMATHESIS_EXAMPLES") or 1)
@@ -50,7 +57,9 @@ EXAMPLES = int(os.environ.get("AGENTLAB_SCHEMATHESIS_EXAMPLES") or 1)
 SECONDS = int(os.environ.get("AGENTLAB_SCHEMATHESIS_SECONDS") or 20)
 
 pytestmark = [
-    pytest.mark.skipif(not DESCRIPTION.is_file(), reason="the API description is not at hand"),
+    pytest.mark.parametrize(
+        "path", [pytest.param(OWN, id="own"), *([pytest.param(UPSTREAM, id="upstream")] if UPSTREAM.is_file() else [])]
+    ),
     pytest.mark.skipif(
         not SCHEMATHESIS.is_file() and not shutil.which("schemathesis"), reason="schemathesis is not installed"
     ),
@@ -107,15 +116,12 @@ def _leniently(operation: dict[str, Any]) -> None:
             parameter.pop("minimum", None)
 
 
-def amended(path: Path, schemes: bool) -> dict[str, Any]:
-    """The description with its implicit rules: any request can be wrong (400), errors are JSON.
+def _completed(document: dict[str, Any], schemes: bool) -> None:
+    """Add upstream's implicit rules: any request can be wrong (400), errors are JSON.
 
-    A refusal has one of two forms: the service's own or, of what never came to it, `{code, message}`.
-
-    With `schemes` any can be refused (401, 403), which some operations omit. Without them who may call is left out: the service runs
-    without authentication.
+    A refusal has one of two forms: the service's own or, of what never came to it, `{code, message}`. With `schemes` any can be refused
+    (401, 403), which some operations omit.
     """
-    document: dict[str, Any] = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     error = {"description": "Error.", "schema": {"$ref": "#/definitions/refusal"}}
     refusal = {"description": "Refused.", "schema": {"$ref": "#/definitions/infra_error"}}
     document["definitions"]["refusal"] = {
@@ -126,6 +132,22 @@ def amended(path: Path, schemes: bool) -> dict[str, Any]:
     }
     document["definitions"]["platform_type"]["x-nullable"] = True
     _renamed(document)
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for status, answer in operation["responses"].items():
+                if status >= "400" and status not in ("401", "403"):
+                    answer["schema"] = error["schema"]
+            for status in (400, 404, *MISSING_STATUSES.get(operation["operationId"], ())):
+                operation["responses"].setdefault(str(status), error)
+            for status in (401, 403) if schemes else ():
+                operation["responses"].setdefault(str(status), refusal)
+
+
+def amended(path: Path, schemes: bool) -> dict[str, Any]:
+    """The description as the tool reads it. Without `schemes` who may call is left out: the service runs without authentication."""
+    document: dict[str, Any] = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    if path == UPSTREAM:
+        _completed(document, schemes)
     if not schemes:
         document.pop("security", None)
     for operations in document["paths"].values():
@@ -139,23 +161,21 @@ def amended(path: Path, schemes: bool) -> dict[str, Any]:
             elif operation.get("produces"):
                 operation["produces"] = sorted({*operation["produces"], "application/json"})
             _leniently(operation)
-            for status, answer in operation["responses"].items():
-                if status >= "400" and status not in ("401", "403"):
-                    answer["schema"] = error["schema"]
-            for status in (400, 404, *MISSING_STATUSES.get(operation["operationId"], ())):
-                operation["responses"].setdefault(str(status), error)
-            for status in (401, 403) if schemes else ():
-                operation["responses"].setdefault(str(status), refusal)
     _nullable(document["definitions"])
     return document
 
 
 def run(
-    served: Served, folder: Path, parameters: dict[str, str], *options: str, tokens: dict[str, str] | None = None
+    served: Served,
+    folder: Path,
+    path: Path,
+    parameters: dict[str, str],
+    *options: str,
+    tokens: dict[str, str] | None = None,
 ) -> str:
     """One bounded, seeded run; its report when it found nothing, else the test fails with it."""
     description = folder / "description.json"
-    description.write_text(json.dumps(amended(DESCRIPTION, tokens is not None)))
+    description.write_text(json.dumps(amended(path, tokens is not None)))
     checks = (*CHECKS, "ignored_auth") if tokens else CHECKS
     lines = [
         "[checks.negative_data_rejection]",
@@ -199,10 +219,10 @@ def start(folder: Path) -> Served:
 
 
 @pytest.mark.slow
-def test_ids_that_no_one_knows(tmp_path: Path) -> None:
+def test_ids_that_no_one_knows(tmp_path: Path, path: Path) -> None:
     served = start(tmp_path)
     try:
-        print(run(served, tmp_path, {}))
+        print(run(served, tmp_path, path, {}))
     finally:
         served.end(signal.SIGTERM)
 
@@ -217,18 +237,18 @@ def objects(served: Served, **headers: str) -> dict[str, str]:
     return {"cluster_id": cluster["id"], "infra_env_id": infra_env["id"], "host_id": host}
 
 
-def test_objects_that_are_there(tmp_path: Path) -> None:
+def test_objects_that_are_there(tmp_path: Path, path: Path) -> None:
     served = start(tmp_path)
     try:
         ids = objects(served)
-        print(run(served, tmp_path, ids, *(f"--exclude-operation-id={name}" for name in LEFT_OUT)))
+        print(run(served, tmp_path, path, ids, *(f"--exclude-operation-id={name}" for name in LEFT_OUT[path])))
         assert served.call("GET", f"{V2}/clusters/{ids['cluster_id']}")["id"] == ids["cluster_id"]
     finally:
         served.end(signal.SIGTERM)
 
 
 @pytest.mark.slow
-def test_tokens(tmp_path: Path) -> None:
+def test_tokens(tmp_path: Path, path: Path) -> None:
     """With the three tokens at hand, and each operation again without any and with wrong ones."""
     served = Served(tmp_path / "data", "--auth", "local")
     served.start()
@@ -236,6 +256,15 @@ def test_tokens(tmp_path: Path) -> None:
         found = json.loads((served.data / "tokens.json").read_text())
         tokens = {scheme: found[scheme] for scheme in auth.HEADERS}
         ids = objects(served, **{auth.HEADERS[scheme].replace("-", "_"): token for scheme, token in tokens.items()})
-        print(run(served, tmp_path, ids, *(f"--exclude-operation-id={name}" for name in LEFT_OUT), tokens=tokens))
+        print(
+            run(
+                served,
+                tmp_path,
+                path,
+                ids,
+                *(f"--exclude-operation-id={name}" for name in LEFT_OUT[path]),
+                tokens=tokens,
+            )
+        )
     finally:
         served.end(signal.SIGTERM)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from aiohttp.test_utils import TestServer
 from ansible_collections.agentlab.ocp.payload.api_server import data
 from ansible_collections.agentlab.ocp.payload.api_server.app import Service
@@ -65,8 +66,10 @@ ENV = {
 
 _found = description.find()
 DESCRIPTION = description.Description(_found) if _found else None
-#: The description in the tree: every answer that tests request conforms to it.
+#: The description in the tree: every request of tests and its answer conform to it.
 OWN = description.Description(data.FOLDER / "swagger.yaml")
+#: What the service is compared with: the description in the tree, and upstream's where it is at hand.
+DESCRIPTIONS = [pytest.param(OWN, id="own"), *([pytest.param(DESCRIPTION, id="upstream")] if DESCRIPTION else [])]
 V2 = "/api/assisted-install/v2"
 
 
@@ -115,7 +118,10 @@ class Lab:
             assert code == status, f"{method} {path}: {code} {raw[:600]!r}"
         else:
             assert code < 400, f"{method} {path}: {code} {raw[:600]!r}"
-        OWN.answered(method, V2 + path, code, value)
+        if code < 400:
+            OWN.exchange(method, V2 + path, body, code, value)
+        else:
+            OWN.refused(method, V2 + path, code, value)
         if DESCRIPTION:
             DESCRIPTION.exchange(method, V2 + path, body, code, value)
         return value

@@ -12,29 +12,26 @@ from ansible_collections.agentlab.ocp.payload.api_server.api import BASE, OPERAT
 from ansible_collections.agentlab.ocp.payload.api_server.models import DOCUMENT, MODELS, STEP_OUTPUTS, Invalid
 from ansible_collections.agentlab.ocp.payload.api_server.steps import DAY1, DAY2, PRODUCERS
 
-from .lab import DESCRIPTION, PULL_SECRET, SSH_KEY, V2, Agent, Lab
+from .description import Description
+from .lab import DESCRIPTIONS, PULL_SECRET, SSH_KEY, V2, Agent, Lab
 from .test_install import VIPS, drive
 
-needs_description = pytest.mark.skipif(DESCRIPTION is None, reason="the API description is not at hand")
 
-
-@needs_description
-def test_every_operation_is_there() -> None:
-    assert DESCRIPTION is not None
+@pytest.mark.parametrize("description", DESCRIPTIONS)
+def test_every_operation_is_there(description: Description) -> None:
     described = {
         (method.upper(), BASE + path)
-        for path, operations in DESCRIPTION.document["paths"].items()
+        for path, operations in description.document["paths"].items()
         for method in operations
     }
     assert {(op.method, op.path) for op in OPERATIONS} == described
 
 
-@needs_description
+@pytest.mark.parametrize("description", DESCRIPTIONS)
 @pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: f"{op.method} {op.path.removeprefix(BASE)}")
-def test_operation_is_as_described(op: Operation) -> None:
-    assert DESCRIPTION is not None
-    described = DESCRIPTION.document["paths"][op.path.removeprefix(BASE)][op.method.lower()]
-    security = described.get("security", DESCRIPTION.document["security"])
+def test_operation_is_as_described(op: Operation, description: Description) -> None:
+    described = description.document["paths"][op.path.removeprefix(BASE)][op.method.lower()]
+    security = described.get("security", description.document.get("security", ()))
     schemes = {name for entry in security for name in entry}
     assert set(op.schemes) == schemes & set(DOCUMENT["securityDefinitions"])
     assert str(op.status) in described["responses"]

@@ -28,7 +28,7 @@ from ansible_collections.agentlab.ocp.payload.api_server.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from .lab import DESCRIPTION, ENV, PULL_SECRET, V2, VERSION, Agent, Lab
+from .lab import DESCRIPTION, ENV, OWN, PULL_SECRET, V2, VERSION, Agent, Lab
 
 JUNK: list[Any] = [
     None,
@@ -155,10 +155,15 @@ async def test_every_field_mutated(tmp_path: Path) -> None:
                 code, raw, __ = await lab.raw(method, path, json=body)
                 count += 1
                 assert code < 500, f"{method} {path} {body}: {raw!r}"
-                if DESCRIPTION and code < 400:
-                    assert DESCRIPTION.allows(method, V2 + path, body), f"{method} {path} accepted {body}"
-                if code >= 400 and DESCRIPTION:
-                    DESCRIPTION.exchange(method, V2 + path, body, code, json.loads(raw))
+                if code < 400:
+                    for description in (OWN, DESCRIPTION):
+                        assert description is None or description.allows(method, V2 + path, body), (
+                            f"{method} {path} accepted {body}"
+                        )
+                else:
+                    OWN.refused(method, V2 + path, code, json.loads(raw))
+                    if DESCRIPTION:
+                        DESCRIPTION.exchange(method, V2 + path, body, code, json.loads(raw))
         assert count > 1500
         assert (await lab.call("GET", f"/clusters/{cluster['id']}"))["id"] == cluster["id"]
 

@@ -14,7 +14,8 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.payload.api_server import features, operators, validations, versions
 
-from .lab import DESCRIPTION, SSH_KEY, Lab
+from .description import Description
+from .lab import DESCRIPTIONS, SSH_KEY, Lab
 from .test_install import VIPS
 from .test_validations import machine, of, view
 
@@ -227,13 +228,15 @@ def test_support_levels(filters: tuple[str, ...], ident: str, level: str, reason
     assert features.levels(features.Filters(*filters))[ident][:2] == (level, reason)
 
 
-def test_features_are_those_of_the_description() -> None:
-    if DESCRIPTION is None:
-        pytest.skip("the API description is not at hand")
-    assert set(features.FEATURES) == set(DESCRIPTION.definitions["feature-support-level-id"]["enum"])
+@pytest.mark.parametrize("description", DESCRIPTIONS)
+def test_features_are_those_of_the_description(description: Description) -> None:
+    assert set(features.FEATURES) == set(description.definitions["feature-support-level-id"]["enum"])
     assert {found.ident for found in features.ARCHITECTURES.values()} == set(
-        DESCRIPTION.definitions["architecture-support-level-id"]["enum"]
+        description.definitions["architecture-support-level-id"]["enum"]
     )
+
+
+def test_features_name_others_of_the_tables() -> None:
     for feature in features.FEATURES.values():
         assert {other.name for other in feature.features} <= set(features.FEATURES)
         assert {other.name for other in feature.architectures} <= set(features.ARCHITECTURES)

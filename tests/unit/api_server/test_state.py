@@ -7,7 +7,7 @@ import asyncio
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,10 @@ from ansible_collections.agentlab.ocp.payload.api_server.config import (
 from ansible_collections.agentlab.ocp.payload.api_server.store import Store
 from ansible_collections.agentlab.ocp.payload.api_server.tables import EVENTS, STAGES
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import ClusterStatus, HostStatus
 
-from .lab import Agent, Lab
+from .description import Description
+from .lab import DESCRIPTIONS, Agent, Lab
 from .test_install import VIPS, drive
 
 
@@ -464,15 +466,16 @@ def test_enough_installed(hosts: list[tuple[str, str]], control: int, good: bool
     assert state.enough_installed(hosts, control) is good
 
 
-def test_rules_name_known_statuses() -> None:
-    from . import lab
+@pytest.mark.parametrize("description", DESCRIPTIONS)
+def test_statuses_are_those_of_the_description(description: Description) -> None:
+    for model, statuses in (("host", set(HostStatus) - {HostStatus.INITIAL}), ("cluster", set(ClusterStatus))):
+        assert set(description.definitions[model]["properties"]["status"]["enum"]) == statuses
 
-    if lab.DESCRIPTION is None:
-        pytest.skip("the API description is not at hand")
-    for rules, model in ((state.HOST_RULES, "host"), (state.CLUSTER_RULES, "cluster")):
-        known = set(lab.DESCRIPTION.definitions[model]["properties"]["status"]["enum"]) | {"initial", state.SAME}
+
+def test_rules_name_known_statuses() -> None:
+    for rules, statuses in ((state.HOST_RULES, HostStatus), (state.CLUSTER_RULES, ClusterStatus)):
         for rule in rules:
-            assert rule.sources | {rule.dest} <= known, rule
+            assert rule.sources | {rule.dest} <= {*statuses, state.SAME}, rule
 
 
 @pytest.mark.parametrize(
@@ -579,19 +582,24 @@ def test_conditions_and_effects_are_known_on_both_sides() -> None:
                     found |= {member(each) for each in (right.elts if isinstance(right, ast.Tuple) else [right])}
         return found
 
-    def asked(rules: Iterable[state.Rule[Any, Any]]) -> set[StrEnum]:
-        return {condition for rule in rules for condition, __ in rule.when}
+    def asked(rules: Iterable[state.Rule[Any, Any, Any, Any]]) -> set[StrEnum]:
+        return {condition for rule in rules for condition in (*rule.when, *rule.unless)}
 
-    def done(machine: Mapping[str, tuple[state.Rule[Any, Any], ...]]) -> set[StrEnum]:
-        return {effect for rules in machine.values() for rule in rules for effect in rule.effects}
+    def done(rules: Iterable[state.Rule[Any, Any, Any, Any]]) -> set[StrEnum]:
+        return {effect for rule in rules for effect in rule.effects}
 
-    bound = [rule for rule in state.HOST["refresh"] if not all(status.endswith("unbound") for status in rule.sources)]
-    assert asked(state.CLUSTER["refresh"]) == keys("refresh_cluster", "conditions")
-    assert asked(state.HOST["progress"]) == keys("progress", "facts")
-    assert asked(state.HOST["refresh"]) == keys("refresh_host", "conditions")
-    assert asked(rule for rule in state.HOST["refresh"] if rule not in bound) <= keys("refresh_unbound", "conditions")
+    host, cluster = (
+        {trigger: [rule for rule in rules if rule.trigger == trigger] for trigger in triggers}
+        for rules, triggers in ((state.HOST_RULES, state.HostTrigger), (state.CLUSTER_RULES, state.ClusterTrigger))
+    )
+    assert all(host.values()) and all(cluster.values())
+    bound = [rule for rule in host["refresh"] if not all(status.endswith("unbound") for status in rule.sources)]
+    assert asked(cluster["refresh"]) == keys("refresh_cluster", "conditions")
+    assert asked(host["progress"]) == keys("progress", "facts")
+    assert asked(host["refresh"]) == keys("refresh_host", "conditions")
+    assert asked(rule for rule in host["refresh"] if rule not in bound) <= keys("refresh_unbound", "conditions")
     assert asked(state.HOST_RULES) == set(state.HostCondition) and asked(state.CLUSTER_RULES) == set(
         state.ClusterCondition
     )
-    assert done(state.HOST) == effects("refresh_host") | effects("trigger") == set(state.HostEffect)
-    assert done(state.CLUSTER) == effects("_cluster_effect") == set(state.ClusterEffect)
+    assert done(state.HOST_RULES) == effects("refresh_host") | effects("trigger") == set(state.HostEffect)
+    assert done(state.CLUSTER_RULES) == effects("_cluster_effect") == set(state.ClusterEffect)

@@ -15,7 +15,8 @@ from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swa
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import Settings
 from ansible_collections.agentlab.ocp.tests.recorded import replay
 from ansible_collections.agentlab.ocp.tests.recorded.proxy import Proxy
-from ansible_collections.agentlab.ocp.tests.unit.api_server.lab import DESCRIPTION, Lab
+from ansible_collections.agentlab.ocp.tests.unit.api_server.description import Description
+from ansible_collections.agentlab.ocp.tests.unit.api_server.lab import DESCRIPTIONS, Lab
 
 AGENT = "registry.example/agent:1"
 RELEASE = {
@@ -131,14 +132,24 @@ async def test_operators_as_the_real_service_reports_them(tmp_path: Path) -> Non
     ]
 
 
-@pytest.mark.skipif(DESCRIPTION is None, reason="the API description is not at hand")
-async def test_every_answer_is_as_described(tmp_path: Path) -> None:
+#: Requests that an installation cannot do without.
+NEEDED = (
+    ("POST", "/v2/infra-envs/x/hosts"),
+    ("GET", "/v2/infra-envs/x/hosts/x/instructions"),
+    ("PUT", "/v2/infra-envs/x/hosts/x/progress"),
+    ("POST", "/v2/clusters/x/logs"),
+    ("POST", "/v2/clusters/x/actions/complete-installation"),
+)
+
+
+@pytest.mark.parametrize("description", DESCRIPTIONS)
+async def test_every_answer_is_as_described(tmp_path: Path, description: Description) -> None:
     key, tokens = make_tokens()
     auth = {"AUTH_TYPE": "agent-installer-local", "EC_PUBLIC_KEY_PEM": key}
     async with Lab(
         tmp_path, {**ENVIRONMENT, **auth, "HOST_MONITOR_INTERVAL": "200ms", "CLUSTER_MONITOR_INTERVAL": "1s"}
     ) as lab:
-        proxy = Proxy(str(lab.server.make_url("")), None, DESCRIPTION)
+        proxy = Proxy(str(lab.server.make_url("")), None, description)
         async with TestServer(proxy.app()) as server:
             settings = Settings(
                 str(server.make_url("")).rstrip("/"), clusters=3, topology={"sno": 1, "compact": 1, "ha": 1},
@@ -148,10 +159,4 @@ async def test_every_answer_is_as_described(tmp_path: Path) -> None:
     assert result["ends"] == {"installed": 3} and not result["errors"]
     assert not proxy.wrong
     seen = {text.partition(" ")[0] for text in proxy.exchanges}
-    assert {
-        "v2RegisterHost",
-        "v2GetNextSteps",
-        "v2UpdateHostInstallProgress",
-        "V2UploadLogs",
-        "v2CompleteInstallation",
-    } <= seen, seen
+    assert {description.operation(*request)["operationId"] for request in NEEDED} <= seen, seen
