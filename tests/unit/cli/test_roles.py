@@ -132,6 +132,45 @@ def test_each_play_has_the_plan_of_its_own_cluster(tmp_path: Path) -> None:
     assert found == [(name, f"{tmp_path}/runs/{name}") for name in ("first", "second", "first")]
 
 
+def test_each_play_has_the_plan_of_its_own_input(tmp_path: Path) -> None:
+    """A second play with another profile, or with overrides, got the first one's."""
+    other = {"agentlab_profile": "compact_ipv4"}
+    overrides = {"agentlab_plan_overrides": {"agent-installer-orchestrator": "quay.io/mine/one:1"}}
+    plays = [
+        {
+            "hosts": "localhost", "gather_facts": False, "roles": ["agentlab.ocp.plan"],
+            "vars": {"agentlab_profile": "sno_ipv4", "ansible_python_interpreter": sys.executable, **given},
+            "tasks": [
+                {"ansible.builtin.debug": {"msg": "SEEN {{ agentlab_plan.nodes | length }} {{ agentlab_plan.release.payload_overrides | list }}"}}
+            ],
+        }
+        for given in ({}, {}, other, {**other, **overrides})
+    ]  # fmt: skip
+    (tmp_path / "play.yml").write_text(yaml.safe_dump(plays))
+    done = run(tmp_path, "play.yml", environment={"PWD": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    component = "['agent-installer-orchestrator']"
+    assert re.findall(r"SEEN (\d) (.*)\"", done.stdout) == [("1", "[]"), ("1", "[]"), ("3", "[]"), ("3", component)]
+    assert re.findall(r": Plan\] \*+\n(\w+)", done.stdout) == ["changed", "skipping", "changed", "changed"]
+
+
+def test_media_are_taken_out_by_the_plan_of_the_cluster(tmp_path: Path) -> None:
+    """With a hypervisor that is reached by ssh, the second wait had the first one's plan there."""
+    hypervisor = {"kind": "ssh", "host": "lab.example.com", "state_dir": str(tmp_path / "state")}
+    (tmp_path / "p.yml").write_text(yaml.safe_dump({"topology": "sno", "hypervisor": hypervisor}))
+    seen = {"ansible.builtin.debug": {"msg": "SEEN {{ agentlab_plan.cluster.name }}"}}
+    plays: list[dict[str, Any]] = []
+    for name in ("first", "second"):
+        plays.append({"import_playbook": "agentlab.ocp.wait", "vars": {"agentlab_cluster": name}})
+        plays.append({"hosts": "hypervisors", "gather_facts": False, "tasks": [seen]})
+    (tmp_path / "play.yml").write_text(yaml.safe_dump(plays))
+    given = ["-e", f"agentlab_profile={tmp_path}/p.yml", "-e", "ansible_connection=local", "--check",
+             "-e", f"ansible_python_interpreter={sys.executable}"]  # fmt: skip
+    done = run(tmp_path, "play.yml", *given, environment={"PWD": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"SEEN (\w+)", done.stdout) == ["first", "second"]
+
+
 def test_a_playbook_without_an_inventory(tmp_path: Path) -> None:
     """By its name in the collection, from any directory: it plans in `runs` there."""
     given = ["-e", "agentlab_profile=sno_ipv4", "-e", f"ansible_python_interpreter={sys.executable}"]
