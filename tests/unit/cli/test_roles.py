@@ -171,6 +171,24 @@ def test_media_are_taken_out_by_the_plan_of_the_cluster(tmp_path: Path) -> None:
     assert re.findall(r"SEEN (\w+)", done.stdout) == ["first", "second"]
 
 
+@pytest.mark.parametrize("playbook", ["boot", "add_nodes", "wait"])
+def test_a_play_whose_only_host_is_excluded_fails(tmp_path: Path, playbook: str) -> None:
+    """It is for the first of the hypervisors, and was left out when another one was in the limit."""
+    (tmp_path / "hosts").write_text(
+        "[hypervisors]\nh1\nh2\n[observers]\nlocalhost\n[all:vars]\nansible_connection=local\n"
+    )
+    done = run(tmp_path, f"agentlab.ocp.{playbook}", "-i", "hosts", "--limit", "localhost,h2")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "no host to work on: hypervisors[0] matches h1, of which --limit leaves none" in done.stdout
+
+
+def test_a_swarm_without_machines_fails(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("[swarm]\ns1\ns2\n[others]\nlocalhost\n[all:vars]\nansible_connection=local\n")
+    done = run(tmp_path, "agentlab.ocp.swarm", "-i", "hosts", "--limit", "localhost", "-e", "agentlab_swarm_url=http://x")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "no host to work on: agentlab_swarm_machines matches s1, s2, of which --limit leaves none" in done.stdout
+
+
 def test_a_playbook_without_an_inventory(tmp_path: Path) -> None:
     """By its name in the collection, from any directory: it plans in `runs` there."""
     given = ["-e", "agentlab_profile=sno_ipv4", "-e", f"ansible_python_interpreter={sys.executable}"]
