@@ -96,6 +96,33 @@ def test_validate_takes_a_kubeconfig(tmp_path: Path) -> None:
     )
 
 
+PLANNED = "agentlab_plan, agentlab_owner, agentlab_run_dir"
+
+
+@pytest.mark.parametrize(
+    ("role", "missing", "instead"),
+    [
+        ("configure", "agentlab_plan, agentlab_run_dir", "them"),
+        ("hypervisor", PLANNED, "them"),
+        ("add_nodes", PLANNED, "them"),
+        ("services", PLANNED, "agentlab_services_services"),
+        ("boot", PLANNED, "agentlab_boot_nodes and agentlab_boot_image"),
+        ("destroy", PLANNED, "agentlab_destroy_cluster"),
+        ("ipi", "agentlab_plan, agentlab_run_dir", "agentlab_ipi_plan and agentlab_ipi_directory"),
+        ("agent_image", "agentlab_run_dir", "agentlab_agent_image_directory"),
+        ("wait_for", "agentlab_run_dir", "agentlab_wait_for_directory"),
+        ("validate", "agentlab_run_dir", "agentlab_validate_kubeconfig"),
+        ("gather", "agentlab_run_dir", "agentlab_gather_directory"),
+    ],
+)
+def test_a_role_without_its_input_names_the_ways_to_give_it(
+    tmp_path: Path, role: str, missing: str, instead: str
+) -> None:
+    done = play(tmp_path, role)
+    wanted = f"agentlab.ocp.{role} lacks {missing}: run the role agentlab.ocp.plan before it, on the same host, or set {instead}"
+    assert done.returncode == 2 and f'"msg": "{wanted}"' in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.slow
 def test_agent_image_takes_two_files(tmp_path: Path) -> None:
     (tmp_path / "install.yaml").write_text(yaml.safe_dump(INSTALL_CONFIG))
@@ -184,7 +211,9 @@ def test_a_play_whose_only_host_is_excluded_fails(tmp_path: Path, playbook: str)
 
 def test_a_swarm_without_machines_fails(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("[swarm]\ns1\ns2\n[others]\nlocalhost\n[all:vars]\nansible_connection=local\n")
-    done = run(tmp_path, "agentlab.ocp.swarm", "-i", "hosts", "--limit", "localhost", "-e", "agentlab_swarm_url=http://x")
+    done = run(
+        tmp_path, "agentlab.ocp.swarm", "-i", "hosts", "--limit", "localhost", "-e", "agentlab_swarm_url=http://x"
+    )
     assert done.returncode == 2, done.stdout + done.stderr
     assert "no host to work on: agentlab_swarm_machines matches s1, s2, of which --limit leaves none" in done.stdout
 
