@@ -1,4 +1,4 @@
-"""What the documentation of modules says of what they do."""
+"""The documentation of modules and what they do."""
 
 from __future__ import annotations
 
