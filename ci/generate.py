@@ -10,8 +10,18 @@ from typing import Any
 
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import parsers
 from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import reference as devscripts
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults, reference, rundir, schema, short
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import (
+    build,
+    drawing,
+    faults,
+    profile,
+    reference,
+    rundir,
+    schema,
+    short,
+)
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument, arguments
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.options import ServicesOptions
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.page.model import Run
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.status import Status
@@ -67,6 +77,23 @@ def role(name: str) -> str:
     return kept + MARK + textwrap.indent(rundir.dump(found), 6 * " ")
 
 
+def picture() -> str:
+    """Return the drawing of the README, as `agentlab plan compact_dualstack --format svg` prints it."""
+    return drawing.svg(build.build(profile.load("compact_dualstack", ROOT / "config_examples"), "ostest"))
+
+
+def returned() -> str:
+    """Return the source of the module `plan`, with the sections of a plan in its RETURN."""
+    text = (ROOT / "plugins/modules/plan.py").read_text(encoding="utf-8")
+    before, mark, rest = text.partition("  contains: # written by ci/generate.py\n")
+    shown = ("description", "type", "elements")
+    found = {
+        name: {key: option[key] for key in shown if key in option}
+        for name, option in arguments(Plan, documented=True).items()
+    }
+    return before + mark + textwrap.indent(rundir.dump(found), 4 * " ") + rest[rest.index("run_dir:\n") :]
+
+
 def _default(option: dict[str, Any]) -> dict[str, Any]:
     return {**option, "default": [] if option["type"] == "list" else {}}
 
@@ -93,7 +120,9 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/profile.md": reference.page,
     "docs/dev-scripts.md": devscripts.page,
     "docs/verbs.md": parsers.page,
+    "docs/images/compact_dualstack.svg": picture,
     "plugins/doc_fragments/short.py": fragment,
+    "plugins/modules/plan.py": returned,
     **{f"roles/{name}/meta/argument_specs.yml": functools.partial(role, name) for name in ROLES},
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """A module that changes something; `reads` is for one that does not."""
+    """A module that changes something; `no_diff` is for one that shows no difference, `reads` for one that changes nothing."""
 
     DOCUMENTATION = r"""
 options: {}
@@ -34,5 +34,20 @@ attributes:
     support: full
   diff_mode:
     description: Does not change anything.
+    support: none
+"""
+
+    NO_DIFF = r"""
+options: {}
+requirements:
+  - python >= 3.11
+author:
+  - The agentlab authors (@agentlab)
+attributes:
+  check_mode:
+    description: Can run in check mode, in which it writes nothing.
+    support: full
+  diff_mode:
+    description: Shows no difference.
     support: none
 """

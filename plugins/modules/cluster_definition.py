@@ -14,7 +14,7 @@ description:
     installation.
   - The credentials of the cluster, which the rendezvous host has made, are written to C(auth) of O(dir). Where they are, nothing is done.
   - In check mode nothing is asked.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan]
+extends_documentation_fragment: [agentlab.ocp.module.no_diff, agentlab.ocp.lab.plan]
 requirements:
   - bcrypt
   - cryptography

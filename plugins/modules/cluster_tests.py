@@ -13,7 +13,7 @@ description:
     API is requested, or the serial console of a node is read until it matches.
   - A test that fails does not fail the module; see RV(ok). The role P(agentlab.ocp.validate#role) fails then.
   - What a command changes is not known, so the module never reports a change. In check mode nothing is carried out.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan]
+extends_documentation_fragment: [agentlab.ocp.module.no_diff, agentlab.ocp.lab.plan]
 requirements:
   - kubernetes
   - PyYAML

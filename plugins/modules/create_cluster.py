@@ -15,7 +15,7 @@ description:
     with C(wait-for bootstrap-complete), C(destroy bootstrap) and C(wait-for install-complete).
   - After a bootstrap that failed the logs of its machines are gathered by C(gather bootstrap), unless the program did it itself.
   - In check mode the file is checked, and nothing is run.
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module.no_diff]
 requirements:
   - cryptography
   - kubernetes

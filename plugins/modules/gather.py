@@ -14,7 +14,7 @@ description:
   - Determines why the installation does not continue; the first cause is at the top of C(summary.txt).
   - Without a plan, for any agent-based installation, only C(agent-gather) of O(hosts), and what the assisted service and the
     OpenShift API return, without causes.
-extends_documentation_fragment: [agentlab.ocp.module.reads, agentlab.ocp.short.hosts]
+extends_documentation_fragment: [agentlab.ocp.module.no_diff, agentlab.ocp.short.hosts]
 requirements:
   - bcrypt
   - cryptography

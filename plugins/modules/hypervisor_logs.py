@@ -13,7 +13,7 @@ description:
     libvirt, leases, logs of QEMU, consoles, and logs of services.
   - Nothing in the archive is redacted; M(agentlab.ocp.gather) does that. It is in the state directory, and removed with it.
   - Runs as root on the host of the hypervisor, outside of a sandbox.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan]
+extends_documentation_fragment: [agentlab.ocp.module.no_diff, agentlab.ocp.lab.plan]
 requirements:
   - PyYAML
 """

@@ -13,7 +13,7 @@ description:
     toolchain. The host needs git and Go.
   - Builds are kept by commit and version, so a second run with the same ones changes nothing.
   - In check mode the commit is fetched, but nothing is built.
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module.no_diff]
 requirements:
   - git
   - Go

@@ -12,7 +12,7 @@ description:
   - Follows nodes that boot from a node image until they are Ready, as C(oc adm node-image monitor) does, with its messages, interval and limit.
   - The messages are appended to C(.openshift_install.log) in O(directory), so that they can be followed while the module waits.
   - In the end each node must be a worker of the cluster's architecture.
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module.no_diff]
 requirements:
   - bcrypt
   - cryptography

@@ -13,7 +13,7 @@ description:
   - The machine needs a screen, C(screen) in the profile. What the serial console shows is not on it.
   - Each cell is looked up in the fonts of firmware and kernel, dot by dot; a cell with other dots is V(�).
   - In check mode nothing is done or read.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan, agentlab.ocp.lab.owner]
+extends_documentation_fragment: [agentlab.ocp.module.no_diff, agentlab.ocp.lab.plan, agentlab.ocp.lab.owner]
 requirements:
   - libvirt-python
   - PyYAML

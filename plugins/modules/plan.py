@@ -70,9 +70,85 @@ EXAMPLES = r"""
 
 RETURN = r"""
 plan:
-  description: The plan. Its shape is in docs/architecture/plan.md.
+  description: The plan. docs/plan.schema.json has every field.
   returned: success
   type: dict
+  contains: # written by ci/generate.py
+    cluster:
+      description:
+        - The cluster as a whole.
+      type: dict
+    release:
+      description:
+        - What is installed.
+      type: dict
+    hypervisor:
+      description:
+        - Where the machines run.
+      type: dict
+    networks:
+      description:
+        - The networks; the first is the machine network.
+      type: list
+      elements: dict
+    vips:
+      description:
+        - The addresses that api and *.apps resolve to.
+      type: dict
+    endpoints:
+      description:
+        - Where the cluster is reached.
+      type: dict
+    rendezvous:
+      description:
+        - The node that runs the assisted service and boots first.
+      type: dict
+    nodes:
+      description:
+        - The machines, in the order of their addresses.
+      type: list
+      elements: dict
+    services:
+      description:
+        - What the gateway of the machine network serves.
+      type: dict
+    boot:
+      description:
+        - How the machines boot the agent ISO.
+      type: dict
+    installer:
+      description:
+        - What the installer's input files need beyond the machines.
+      type: dict
+    settings:
+      description:
+        - Intervals of the lab payload's programs.
+      type: dict
+    faults:
+      description:
+        - What goes wrong on purpose; see faults.md.
+      type: list
+      elements: dict
+    snapshots:
+      description:
+        - When the lab is saved during the wait, as a snapshot of that name.
+      type: list
+      elements: str
+    tests:
+      description:
+        - What 'validate' executes in addition to its own checks.
+      type: list
+      elements: dict
+    machines:
+      description:
+        - 'Machines that are not part of the cluster; null, or not given: there are none.'
+      type: list
+      elements: dict
+    hypervisors:
+      description:
+        - 'Further hypervisors, which carry the nodes that name them; null, or not given: there are none.'
+      type: list
+      elements: dict
 run_dir:
   description: The run directory, absolute.
   returned: success

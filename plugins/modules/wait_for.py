@@ -12,7 +12,7 @@ description:
   - Follows the assisted service on the rendezvous host, then the OpenShift API, as C(openshift-install agent wait-for) does, with its
     intervals and messages.
   - The messages are appended to O(log), so that they can be followed while the module waits.
-extends_documentation_fragment: [agentlab.ocp.module.reads]
+extends_documentation_fragment: [agentlab.ocp.module.no_diff]
 requirements:
   - bcrypt
   - cryptography

@@ -13,9 +13,10 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
-# Facts and settings of a run, which several roles read.
+# Facts and settings of a run, which several roles read, and what they give to roles/plan/tasks/given.yml.
 SHARED = {
-    f"agentlab_{name}" for name in ("cluster", "profile", "run_dir", "plan", "planned", "hosts", "owner", "payload")
+    f"agentlab_{name}"
+    for name in ("cluster", "profile", "run_dir", "plan", "planned", "hosts", "owner", "payload", "needs", "instead")
 }
 # Ansible's own variables that a task may set for itself.
 ANSIBLES = {"ansible_connection", "ansible_python_interpreter"}

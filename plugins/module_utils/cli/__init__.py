@@ -40,7 +40,7 @@ _LAB = {
 }
 
 LAB: dict[str, Verb] = {
-    "plan": Verb("validate a profile and show its plan: --format table, yaml or svg", "plan"),
+    "plan": Verb("validate a profile and show its plan: as tables, YAML, JSON, a drawing or a page", "plan"),
     **{name: Verb(text, "lab", name) for name, text in _LAB.items()},
     "add-nodes": Verb("add the nodes of day 2 to the installed cluster; rerun it to resume", "lab", "add_nodes"),
     "version": Verb("print the versions of agentlab and its components", "version"),

@@ -90,10 +90,14 @@ class Machine(Common):
     """Units of one with the image `lab`, by name."""
 
 
-def machines(plan: Mapping[str, Any]) -> list[Machine]:
+class _Plan(TypedDict, total=False):
+    # What is read here of `model.Plan`, which imports this file.
+    machines: list[Machine] | None
+
+
+def machines(plan: _Plan) -> list[Machine]:
     """Return the machines of a plan that are not part of its cluster."""
-    found: list[Machine] | None = plan.get("machines")
-    return found or []
+    return plan.get("machines") or []
 
 
 def address_of(machine: Machine) -> str:

@@ -223,7 +223,7 @@ def test_playbooks_of_two_clusters(base: Path) -> None:
 def test_a_play_without_its_hosts_fails(base: Path) -> None:
     done = playbook(base, "agentlab.ocp.prepare", "--check", "--limit", "localhost", profile="sno_ipv4")
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "no host to work on: the group hypervisors has hypervisor, of which --limit leaves none" in done.stdout
+    assert "no host to work on: hypervisors matches hypervisor, of which --limit leaves none" in done.stdout
 
 
 def test_a_relative_run_directory_is_refused(base: Path) -> None:

@@ -96,6 +96,33 @@ def test_validate_takes_a_kubeconfig(tmp_path: Path) -> None:
     )
 
 
+PLANNED = "agentlab_plan, agentlab_owner, agentlab_run_dir"
+
+
+@pytest.mark.parametrize(
+    ("role", "missing", "instead"),
+    [
+        ("configure", "agentlab_plan, agentlab_run_dir", "them"),
+        ("hypervisor", PLANNED, "them"),
+        ("add_nodes", PLANNED, "them"),
+        ("services", PLANNED, "agentlab_services_services"),
+        ("boot", PLANNED, "agentlab_boot_nodes and agentlab_boot_image"),
+        ("destroy", PLANNED, "agentlab_destroy_cluster"),
+        ("ipi", "agentlab_plan, agentlab_run_dir", "agentlab_ipi_plan and agentlab_ipi_directory"),
+        ("agent_image", "agentlab_run_dir", "agentlab_agent_image_directory"),
+        ("wait_for", "agentlab_run_dir", "agentlab_wait_for_directory"),
+        ("validate", "agentlab_run_dir", "agentlab_validate_kubeconfig"),
+        ("gather", "agentlab_run_dir", "agentlab_gather_directory"),
+    ],
+)
+def test_a_role_without_its_input_names_the_ways_to_give_it(
+    tmp_path: Path, role: str, missing: str, instead: str
+) -> None:
+    done = play(tmp_path, role)
+    wanted = f"agentlab.ocp.{role} lacks {missing}: run the role agentlab.ocp.plan before it, on the same host, or set {instead}"
+    assert done.returncode == 2 and f'"msg": "{wanted}"' in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.slow
 def test_agent_image_takes_two_files(tmp_path: Path) -> None:
     (tmp_path / "install.yaml").write_text(yaml.safe_dump(INSTALL_CONFIG))
@@ -130,6 +157,65 @@ def test_each_play_has_the_plan_of_its_own_cluster(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.findall(r'"msg": "(\w+)\.test\.metalkube\.org in ([^"]*)"', done.stdout)
     assert found == [(name, f"{tmp_path}/runs/{name}") for name in ("first", "second", "first")]
+
+
+def test_each_play_has_the_plan_of_its_own_input(tmp_path: Path) -> None:
+    """A second play with another profile, or with overrides, got the first one's."""
+    other = {"agentlab_profile": "compact_ipv4"}
+    overrides = {"agentlab_plan_overrides": {"agent-installer-orchestrator": "quay.io/mine/one:1"}}
+    plays = [
+        {
+            "hosts": "localhost", "gather_facts": False, "roles": ["agentlab.ocp.plan"],
+            "vars": {"agentlab_profile": "sno_ipv4", "ansible_python_interpreter": sys.executable, **given},
+            "tasks": [
+                {"ansible.builtin.debug": {"msg": "SEEN {{ agentlab_plan.nodes | length }} {{ agentlab_plan.release.payload_overrides | list }}"}}
+            ],
+        }
+        for given in ({}, {}, other, {**other, **overrides})
+    ]  # fmt: skip
+    (tmp_path / "play.yml").write_text(yaml.safe_dump(plays))
+    done = run(tmp_path, "play.yml", environment={"PWD": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    component = "['agent-installer-orchestrator']"
+    assert re.findall(r"SEEN (\d) (.*)\"", done.stdout) == [("1", "[]"), ("1", "[]"), ("3", "[]"), ("3", component)]
+    assert re.findall(r": Plan\] \*+\n(\w+)", done.stdout) == ["changed", "skipping", "changed", "changed"]
+
+
+def test_media_are_taken_out_by_the_plan_of_the_cluster(tmp_path: Path) -> None:
+    """With a hypervisor that is reached by ssh, the second wait had the first one's plan there."""
+    hypervisor = {"kind": "ssh", "host": "lab.example.com", "state_dir": str(tmp_path / "state")}
+    (tmp_path / "p.yml").write_text(yaml.safe_dump({"topology": "sno", "hypervisor": hypervisor}))
+    seen = {"ansible.builtin.debug": {"msg": "SEEN {{ agentlab_plan.cluster.name }}"}}
+    plays: list[dict[str, Any]] = []
+    for name in ("first", "second"):
+        plays.append({"import_playbook": "agentlab.ocp.wait", "vars": {"agentlab_cluster": name}})
+        plays.append({"hosts": "hypervisors", "gather_facts": False, "tasks": [seen]})
+    (tmp_path / "play.yml").write_text(yaml.safe_dump(plays))
+    given = ["-e", f"agentlab_profile={tmp_path}/p.yml", "-e", "ansible_connection=local", "--check",
+             "-e", f"ansible_python_interpreter={sys.executable}"]  # fmt: skip
+    done = run(tmp_path, "play.yml", *given, environment={"PWD": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"SEEN (\w+)", done.stdout) == ["first", "second"]
+
+
+@pytest.mark.parametrize("playbook", ["boot", "add_nodes", "wait"])
+def test_a_play_whose_only_host_is_excluded_fails(tmp_path: Path, playbook: str) -> None:
+    """It is for the first of the hypervisors, and was left out when another one was in the limit."""
+    (tmp_path / "hosts").write_text(
+        "[hypervisors]\nh1\nh2\n[observers]\nlocalhost\n[all:vars]\nansible_connection=local\n"
+    )
+    done = run(tmp_path, f"agentlab.ocp.{playbook}", "-i", "hosts", "--limit", "localhost,h2")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "no host to work on: hypervisors[0] matches h1, of which --limit leaves none" in done.stdout
+
+
+def test_a_swarm_without_machines_fails(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("[swarm]\ns1\ns2\n[others]\nlocalhost\n[all:vars]\nansible_connection=local\n")
+    done = run(
+        tmp_path, "agentlab.ocp.swarm", "-i", "hosts", "--limit", "localhost", "-e", "agentlab_swarm_url=http://x"
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "no host to work on: agentlab_swarm_machines matches s1, s2, of which --limit leaves none" in done.stdout
 
 
 def test_a_playbook_without_an_inventory(tmp_path: Path) -> None:

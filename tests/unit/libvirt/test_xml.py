@@ -25,7 +25,7 @@ def plan(name: str, **changes: object) -> dict:
 
 def golden(name: str, found: str) -> None:
     path = GOLDEN / name
-    if os.environ.get("UPDATE_GOLDEN"):
+    if os.environ.get("AGENTLAB_UPDATE_GOLDEN"):
         path.write_text(found)
     assert found == path.read_text()
 

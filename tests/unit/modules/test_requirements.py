@@ -34,7 +34,7 @@ def test_every_module_documents_what_it_imports(name: str) -> None:
 
 def test_the_fragments_name_the_interpreter() -> None:
     text = (ROOT / "plugins/doc_fragments/module.py").read_text()
-    assert text.count("requirements:\n  - python >= 3.11\n") == 2
+    assert text.count("requirements:\n  - python >= 3.11\n") == text.count("attributes:\n") == 3
 
 
 class Failed(Exception):
