@@ -58,7 +58,11 @@ SECONDS = int(os.environ.get("AGENTLAB_SCHEMATHESIS_SECONDS") or 20)
 
 pytestmark = [
     pytest.mark.parametrize(
-        "path", [pytest.param(OWN, id="own"), *([pytest.param(UPSTREAM, id="upstream")] if UPSTREAM.is_file() else [])]
+        "path",
+        [
+            pytest.param(OWN, id="own"),
+            *([pytest.param(UPSTREAM, id="upstream", marks=pytest.mark.slow)] if UPSTREAM.is_file() else []),
+        ],
     ),
     pytest.mark.skipif(
         not SCHEMATHESIS.is_file() and not shutil.which("schemathesis"), reason="schemathesis is not installed"
