@@ -53,6 +53,8 @@ CONSOLE_REMARKS = (
 # Control sequences of consoles, which are invalid in XML.
 CONTROLS = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b\x0c\x0e-\x1f]")
 DISKS = "has-min-valid-disks"
+# It follows from others of its category: lost packets, for example, split the hosts into groups.
+MAJORITY = "belongs-to-majority-group"
 PREPARING_FAILED = re.compile(
     r"Host (\S+): updated status from \S+ to preparing-failed "
     r"\((?:Host failed to prepare for installation due to following failing validation\(s\): )?(.*)\)"
@@ -288,7 +290,7 @@ def _registered(facts: Facts) -> Iterator[Cause]:
 def _failing(thing: dict[str, Any], warnings: Collection[str] = ()) -> Iterator[tuple[str, float]]:
     """Yield messages of failing validations, or of some warnings among them, with their grace periods: hardware does not change."""
     for category, checks in load_json(thing.get("validations_info") or "{}", name="validations_info").items():
-        for check in checks:
+        for check in sorted(checks, key=lambda check: check["id"] == MAJORITY):
             if check["status"] in ("failure", "error") and (
                 check["id"] in warnings if warnings else check["id"] not in WARNINGS
             ):

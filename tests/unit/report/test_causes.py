@@ -159,6 +159,24 @@ def test_what_holds_a_host_back_is_reported_before_what_does_not():
     assert grace(**facts) == LIKELY
 
 
+def test_lost_packets_are_reported_before_the_group_that_they_split():
+    one = host(
+        0, "insufficient", failing="A total packet loss ...", check="sufficient-packet-loss-requirement-for-role"
+    )
+    lost = json.loads(one["validations_info"])["hardware"]
+    alone = {
+        "id": "belongs-to-majority-group",
+        "status": "failure",
+        "message": "No connectivity to the majority of hosts in the cluster",
+    }
+    one["validations_info"] = json.dumps({"network": [alone, *lost]})
+    facts = Facts(plan=PLAN, domains=RUNNING, cluster={"status": "insufficient", "hosts": [one, host(1, "known")]})
+    assert [cause.text for cause in causes(facts)] == [
+        "host master-0 fails a validation: A total packet loss ...",
+        "host master-0 fails a validation: No connectivity to the majority of hosts in the cluster",
+    ]
+
+
 def test_what_holds_no_one_back_is_reported_all_the_same():
     hosts = [
         host(0, "known", failing="Failed to fetch container images", check="container-images-available"),
