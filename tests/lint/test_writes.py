@@ -51,7 +51,7 @@ ALLOWED = {
 
 
 def writers(tree: ast.AST) -> Iterator[int]:
-    """Lines that write a file: `write_text`, `write_bytes`, and `open` or `fdopen` with a mode that writes."""
+    """Lines that write a file: `write_text`, `write_bytes`, and with a mode that writes `open`, `fdopen`, or the class of new_file."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -60,7 +60,7 @@ def writers(tree: ast.AST) -> Iterator[int]:
             one.value for one in (*node.args, *(key.value for key in node.keywords)) if isinstance(one, ast.Constant)
         ]
         if name in ("write_text", "write_bytes") or (
-            name in ("open", "fdopen")
+            name in ("open", "fdopen", "_Whole")
             and any(
                 isinstance(mode, str) and 0 < len(mode) <= 3 and set(mode) <= set("rwxab+t") and set(mode) & set("wxa+")
                 for mode in modes
