@@ -138,7 +138,7 @@ def no_wildcard(v: HostView) -> Result:
             PENDING,
             "DNS wildcard check cannot be performed yet because the host has not yet performed DNS resolution",
         )
-    name, cluster = f"{WILDCARD}.{domain(v.cluster)}", f"*.{v.cluster.get('name')}.{v.cluster.get('base_dns_domain')}"
+    name, cluster = f"{WILDCARD}.{domain(v.cluster)}", f"*.{domain(v.cluster)}"
     for asked, text in (
         (
             f"{name}.",

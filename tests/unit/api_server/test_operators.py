@@ -46,7 +46,7 @@ def test_dependencies_come_along() -> None:
         chosen("nothing")
 
 
-def test_bundles_say_where_operators_come_from() -> None:
+def test_bundles_name_the_source_of_operators() -> None:
     found = operators.choose(
         CLUSTER,
         [{"name": "cnv"}],
@@ -151,24 +151,24 @@ def test_host_validation(name: str, cluster: dict[str, Any], inventory: dict[str
 
 
 def test_cluster_validations() -> None:
-    def judged(name: str, **fields: Any) -> tuple[str, str]:
+    def evaluated(name: str, **fields: Any) -> tuple[str, str]:
         results = validations.evaluate(validations.CLUSTER, view(3, cluster_with(name, **fields)))
         return results[f"{name}-requirements-satisfied"][1:]
 
-    assert judged("openshift-ai") == (
+    assert evaluated("openshift-ai") == (
         "failure",
         "OpenShift AI requires at least 2 worker nodes, but the cluster has 0.",
     )
-    assert judged("nvidia-gpu")[1].startswith("The NVIDIA GPU operator requires at least one supported NVIDIA GPU")
-    assert judged("mtv", openshift_version="4.13.0") == (
+    assert evaluated("nvidia-gpu")[1].startswith("The NVIDIA GPU operator requires at least one supported NVIDIA GPU")
+    assert evaluated("mtv", openshift_version="4.13.0") == (
         "failure",
         "OpenShift Migration Toolkit for Virtualization is only supported for openshift versions 4.14.0 and above",
     )
-    assert judged("lvm", openshift_version="4.14.9")[1].endswith(
+    assert evaluated("lvm", openshift_version="4.14.9")[1].endswith(
         "highly available openshift with version 4.15.0 or above"
     )
-    assert judged("odf") == ("success", "ODF Requirements for Compact Deployment are satisfied.")
-    assert judged("metallb") == ("success", "")
+    assert evaluated("odf") == ("success", "ODF Requirements for Compact Deployment are satisfied.")
+    assert evaluated("metallb") == ("success", "")
 
 
 def test_operators_raise_what_a_role_needs() -> None:
