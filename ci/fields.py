@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, links, profile, schema
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import boot_modes, build, profile, schema
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import TOPOLOGIES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,7 +89,7 @@ def page(passed: Mapping[str, str | Mapping[str, Any]]) -> str:
             "platform": build.platform_of(complete),
             "external": build.external_of(complete) if build.platform_of(complete) == "external" else None,
             "installer": {**complete["installer"], **({} if fenced else {"fencing_by": None})},
-            "boot": {**complete["boot"], "mode": links.boot_mode(complete)},
+            "boot": {**complete["boot"], "mode": boot_modes.boot_mode(complete)},
         }
         whole = dict(fields_of({**complete, **derived}))
         for field, value in [

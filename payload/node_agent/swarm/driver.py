@@ -232,11 +232,7 @@ class Swarm:
                 if host.failure == "vanish":
                     host.silent = True
                     return
-        except (
-            PermanentlyRefused,
-            DownloadError,
-            ValueError,
-        ) as error:  # refused for good, or an invalid reply to register
+        except (PermanentlyRefused, DownloadError, ValueError) as error:  # of an invalid reply to register
             host.gone = True
             stats.gave_up[str(error)[:200]] += 1
         finally:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from ..errors import LabError
-from ..plan.bmcs import KINDS
+from ..plan.bmcs import KINDS, SCHEMES
 from ..plan.machines import Node
 from . import redfish
 from .machine import Bmc
@@ -49,5 +49,6 @@ def connect(
     for kind, row in KINDS.items():
         if scheme in row.schemes:
             return CONNECT[kind](name, address, username, password, verify, quirks)
-    known = ", ".join(scheme for row in KINDS.values() for scheme in row.schemes)
-    raise LabError(f"BMC address {address}: scheme {scheme!r} is unknown: known are {known}, as in {redfish.EXAMPLE}")
+    raise LabError(
+        f"BMC address {address}: scheme {scheme!r} is unknown: known are {', '.join(SCHEMES)}, as in {redfish.EXAMPLE}"
+    )

@@ -46,7 +46,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 def profile_id(contents: Mapping[str, Any]) -> str:
     """Return what a record contains of a profile: the digest of its contents, `sha256:` and 16 digits.
 
-    contents: as they are written, without defaults. The digest and not they, because they can hold passwords.
+    contents: as they are written, without defaults. They can hold passwords, so a record has their digest.
     """
     return f"sha256:{hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:16]}"
 

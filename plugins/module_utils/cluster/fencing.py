@@ -58,7 +58,7 @@ def read(text: str) -> Report:
 def findings(plan: Plan, ask: Ask) -> Iterator[Finding]:
     """Yield for each of the two nodes whether Pacemaker sees both there, and whether their BMCs answer.
 
-    That both are so is waited for, `SETTLE_SECONDS` at most.
+    Waits until both are so, `SETTLE_SECONDS` at most.
     """
     nodes = [node for node in plan["nodes"] if node["role"] == "master"]
     names = sorted(node["name"] for node in nodes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from . import inventory, links
+from . import boot_modes, inventory, links
 from .bmcs import SCHEMES
 from .build import node_names
 from .faults import KINDS
@@ -44,7 +44,7 @@ def check_inventory(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 def check_machines(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Yield what existing machines lack, and what they cannot be given."""
-    manual = links.boot_mode(profile) == "manual"
+    manual = boot_modes.boot_mode(profile) == "manual"
     addresses: list[tuple[Path, str]] = []
     for name, node in profile["nodes"].items():
         place: Path = ("nodes", name)
@@ -90,7 +90,7 @@ def check_lab(profile: Profile, _cluster: str) -> Iterator[Finding]:
     if not existing:
         return
     of = f"with existing machines ({', '.join(existing)})"
-    mode, eject = links.boot_mode(profile), profile["boot"]["eject"]
+    mode, eject = boot_modes.boot_mode(profile), profile["boot"]["eject"]
     if mode not in _MODES:
         yield ("boot", "mode"), mode, f"must be one of {', '.join(_MODES)} {of}"
     if eject == "on_rebooting":

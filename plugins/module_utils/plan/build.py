@@ -11,9 +11,10 @@ from ..addresses import in_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
 from . import dialog, faults, hypervisors, ipi, iscsi, names, outside_build, proxied, tests
 from .balancers import balancer, balances
-from .fields import Platform, Role
+from .boot_modes import FETCHED, boot, boot_mode, node_disks
+from .fields import Addressing, Platform, Role
 from .host_network import network_config
-from .links import FETCHED, boot, boot_mode, node_disks, of_node
+from .links import of_node
 from .machine_options import NicOptions
 from .machines import Address, Network, Node
 from .model import (
@@ -170,10 +171,10 @@ def machine(profile: Profile, name: str, role: Role) -> dict[str, Any]:
     return size
 
 
-def addressing_of(profile: Profile, name: str, role: Role) -> str:
+def addressing_of(profile: Profile, name: str, role: Role) -> Addressing:
     """Return how node `name` gets its addresses, `dhcp`, `slaac` or `static`; an extra machine as the cluster."""
     own = None if role == faults.EXTRA else machine(profile, name, role)["addressing"]
-    return str(own or profile["addressing"])
+    return own or profile["addressing"]
 
 
 def day2_names(profile: Profile) -> list[str]:
@@ -380,8 +381,8 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
             node["bare_metal"] = True
         if override.get("day2"):
             node["day2"] = True
-        if way in ("dhcp", "static") and way != profile["addressing"]:
-            node["addressing"] = cast(Any, way)
+        if way != "slaac" and way != profile["addressing"]:  # no node has `slaac` of its own
+            node["addressing"] = way
         given = {key: value for key, value in size.items() if key in _IF_GIVEN and value}
         nodes.append(cast(Node, {**node, **given}))
     return nodes

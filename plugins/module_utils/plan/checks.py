@@ -14,6 +14,7 @@ from typing import Any, cast
 from . import (
     access_checks,
     bare_metal_checks,
+    boot_modes,
     day2_checks,
     hypervisor_checks,
     ipi_checks,
@@ -255,7 +256,7 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 fault["node"],
                 "is the rendezvous host, whose image has the service's own key: choose another node",
             )
-        if fault["kind"] == "wrong_token" and links.boot_mode(profile) not in _OWN_IMAGE:
+        if fault["kind"] == "wrong_token" and boot_modes.boot_mode(profile) not in _OWN_IMAGE:
             yield (
                 (*path, "kind"),
                 fault["kind"],

@@ -50,6 +50,7 @@ Family = Literal["ipv4", "ipv6"]
 Platform = Literal["none", "baremetal", "external", "vsphere", "nutanix"]
 ClusterRole = Literal["master", "arbiter", "worker"]
 Role = Literal["master", "arbiter", "worker", "extra"]
+Addressing = Literal["dhcp", "slaac", "static"]
 Stack = Literal["ipv4", "ipv6", "dualstack", "v6v4"]
 Moment = Literal["ready", "installed"]
 

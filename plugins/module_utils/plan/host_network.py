@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .fields import Addressing
 from .machines import Address, Link, Network, Nic
 from .options import Profile
 from .presets import FAMILIES, MTU
@@ -19,7 +20,7 @@ _BOND_OPTIONS = {
 
 
 def network_config(
-    profile: Profile, networks: list[Network], nics: list[Nic], links: list[Link], way: str
+    profile: Profile, networks: list[Network], nics: list[Nic], links: list[Link], way: Addressing
 ) -> dict[str, Any] | None:
     """Return the nmstate of a node, which gets its addresses by this `way` (`build.addressing_of`); None where NetworkManager's default is right.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..addresses import family
-from . import hypervisors, links
+from . import boot_modes, hypervisors, links
 from .build import machine, node_names
 from .faults import KINDS
 from .options import Profile
@@ -151,7 +151,7 @@ def check_lab(profile: Profile, _cluster: str) -> Iterator[Finding]:
     if any(node.get("hypervisor", hypervisors.FIRST) not in known for node in profile["nodes"].values()):
         return
     of = "with several hypervisors"
-    mode, eject = links.boot_mode(profile), profile["boot"]["eject"]
+    mode, eject = boot_modes.boot_mode(profile), profile["boot"]["eject"]
     if mode not in _MODES:
         yield ("boot", "mode"), mode, f"must be one of {', '.join(_MODES)} {of}: their machines are booted by BMCs"
     if eject == "on_rebooting":

@@ -6,8 +6,8 @@ import ipaddress
 from collections.abc import Iterator
 
 from . import ipi
+from .boot_modes import boot_mode
 from .build import day2_names, machine, node_names, platform_of
-from .links import boot_mode
 from .options import Profile
 from .presets import FAMILIES, ROLES
 from .problems import Finding

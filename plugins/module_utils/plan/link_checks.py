@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..addresses import family as family_of
+from .boot_modes import FETCHED, boot_mode
 from .faults import ON_BRIDGE
 from .fields import Family
-from .links import FETCHED, boot_mode, carried, nics, switched
+from .links import carried, nics, switched
 from .options import Profile
 from .presets import FAMILIES
 from .problems import Finding, Path

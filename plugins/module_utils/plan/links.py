@@ -1,4 +1,4 @@
-"""Which interface of a node is in which network: NICs, bonds of NICs, and VLANs on either; and how machines boot, as a profile wants it."""
+"""Which interface of a node is in which network: NICs, bonds of NICs, and VLANs on either, as a profile wants them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ..vocabulary import boot_file
-from .disks import disks
-from .fields import BootMode
-from .machine_options import DiskOptions
-from .machines import Address, Bond, Disk, Link, Network, Nic
-from .model import Boot
+from .machines import Address, Bond, Link, Network, Nic
 from .options import Profile
 
 
@@ -31,40 +26,6 @@ class Carried(NamedTuple):
         As Linux names them: `eth0`, `bond0`, or with a VLAN `eth0.100`.
         """
         return self.parent if self.vlan is None else f"{self.parent}.{self.vlan}"
-
-
-FETCHED = ("pxe", "minimal")
-"""Boot modes in which firmware or initramfs fetches the root file system, before a machine has its static addresses."""
-
-
-def boot_mode(profile: Profile) -> BootMode:
-    """Return how the machines boot: the installer's image for platform external is a minimal one, which virtual media need the rest of."""
-    mode = profile["boot"]["mode"]
-    return "minimal" if mode == "redfish" and profile["platform"] == "external" else mode
-
-
-def boot(profile: Profile, url: str) -> Boot:
-    """Return how the machines boot, and from which files; url: of the lab's file server."""
-    script = boot_file("agent", profile["arch"], ".ipxe")
-    made: Boot = {
-        "mode": boot_mode(profile),
-        "image": boot_file("agent", profile["arch"], ".iso"),
-        "script": script,
-        "script_url": f"{url}/{script}",
-    }
-    if profile["boot"]["eject"] != "never":
-        made["eject"] = profile["boot"]["eject"]
-    return made
-
-
-def node_disks(profile: Profile, size: Mapping[str, Any], domain: str) -> list[Disk]:
-    """Return the disks of a node whose libvirt domain is `domain`; size: its complete options.
-
-    The first is a LUN where machines boot from one, over as many paths as the profile has.
-    """
-    lun = boot_mode(profile) == "iscsi"
-    sizes: list[DiskOptions] = [{"size_gib": size["disk_gib"]}, *size["extra_disks"]]
-    return disks(domain, sizes, "iscsi" if lun else size["disk_bus"], profile["boot"]["paths"] if lun else 1)
 
 
 def carried(profile: Profile) -> list[Carried]:

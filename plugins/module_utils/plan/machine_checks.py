@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import disks, screens
+from .boot_modes import boot_mode, node_disks
 from .build import machine, node_names
 from .faults import EXTRA, MEDIA
 from .fields import Role
-from .links import boot_mode, node_disks
 from .options import Profile
 from .problems import Finding, Path
 

@@ -13,6 +13,7 @@ from ..releases import RELEASES
 from .balancer import Balancer
 from .faults import PlanFault
 from .fields import (
+    Addressing,
     BootMode,
     Directory,
     Domain,
@@ -65,7 +66,7 @@ class _Cluster(TypedDict):
     """How many nodes of which role and size it was planned with."""
     stack: Stack
     """The families of its addresses."""
-    addressing: Literal["dhcp", "slaac", "static"]
+    addressing: Addressing
     """How its nodes get their addresses."""
     platform: Platform
     """The platform of install-config.yaml."""

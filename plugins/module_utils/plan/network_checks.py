@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..addresses import family as family_of
 from . import build, links
+from .boot_modes import FETCHED, boot_mode
 from .build import node_names
 from .fields import Family
-from .links import FETCHED, boot_mode
 from .options import Profile
 from .presets import FAMILIES, MTU
 from .problems import Finding, Path, duplicates
@@ -162,26 +162,41 @@ def check_slaac(profile: Profile, _cluster: str) -> Iterator[Finding]:
     for path, family, network in _lan(profile):
         if family == "ipv6" and network.prefixlen != 64 and path[0] != "outside_networks":
             yield path, str(network), "must be a /64 with `addressing: slaac`: interface identifiers have 64 bits"
-    nmstate = "requires nmstate, which has no SLAAC without DHCPv6; use dhcp or static"
+    nmstate = "requires nmstate, which has no SLAAC without DHCPv6; use dhcp or static addressing"
     if profile["bonds"]:
-        yield ("bonds",), sorted(profile["bonds"]), f"{nmstate} addressing"
-    given: list[tuple[Path, Mapping[str, Any]]] = [(("network",), profile["network"])]
-    given += [(("extra_networks", index), extra) for index, extra in enumerate(profile["extra_networks"])]
-    for path, network in given:
+        yield ("bonds",), sorted(profile["bonds"]), nmstate
+    given: list[tuple[Path, Mapping[str, Any], Collection[str]]] = [
+        (("network",), profile["network"], FAMILIES[profile["stack"]]),
+        *(
+            (("extra_networks", at), one, one.keys() & set(_VERSIONS))
+            for at, one in enumerate(profile["extra_networks"])
+        ),
+    ]
+    for path, network, families in given:
         for field in ("vlan", "routes"):
             if network.get(field):
-                yield (*path, field), network[field], f"{nmstate} addressing"
-    if profile["network"]["mtu"] != MTU and profile["stack"] == "ipv6":
-        yield ("network", "mtu"), profile["network"]["mtu"], f"{nmstate} addressing"
-    if profile["stack"] == "ipv6" and boot_mode(profile) in FETCHED:
+                yield (*path, field), network[field], nmstate
+        mtu = network.get("mtu", profile["network"]["mtu"])
+        if mtu != MTU and "ipv4" not in families:  # an IPv4 lease has it
+            yield (*path, "mtu"), mtu, nmstate
+    if FAMILIES[profile["stack"]][0] == "ipv6" and boot_mode(profile) in FETCHED:
         yield ("addressing",), "slaac", "must be dhcp or static: machines boot from the network by DHCPv6"
-    for name, node in profile["nodes"].items():
-        if node.get("addressing") == "dhcp":
-            yield ("nodes", name, "addressing"), "dhcp", "must be static, or as the cluster: slaac has no DHCPv6"
-        for nic, settings in node.get("nics", {}).items():
-            if settings.get("addresses") and node.get("addressing") != "static":
-                path = ("nodes", name, "nics", nic, "addresses")
-                yield path, settings["addresses"], "follow from the MAC with `addressing: slaac`; leave them out"
+    yield from _slaac_of_nodes(profile)
+
+
+def _slaac_of_nodes(profile: Profile) -> Iterator[Finding]:
+    ways = {}
+    for name, role, _number in node_names(profile):
+        own = profile["nodes"].get(name, {})
+        place: Path = ("nodes", name) if own.get("addressing") else (role,)
+        ways[(*place, "addressing")] = way = build.addressing_of(profile, name, role)
+        for nic, settings in own.get("nics", {}).items():
+            if settings.get("addresses") and way != "static":
+                place = ("nodes", name, "nics", nic, "addresses")
+                yield place, settings["addresses"], "follow from the MAC with `addressing: slaac`; leave them out"
+    for place, way in ways.items():
+        if way == "dhcp":
+            yield place, way, "must be static, or as the cluster: slaac has no DHCPv6"
 
 
 def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:

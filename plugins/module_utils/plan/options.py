@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from ..releases import RELEASES
 from .faults import ProfileFault
 from .fields import (
+    Addressing,
     BondMode,
     BootMode,
     Bridge,
@@ -339,7 +340,7 @@ class Profile(TypedDict, total=False):
     """How many nodes of which role and size."""
     stack: Stack
     """The families of addresses. `dualstack`: both, IPv4 first; `v6v4`: both, IPv6 first."""
-    addressing: Literal["dhcp", "slaac", "static"]
+    addressing: Addressing
     """How nodes get their addresses: by DHCP, static by nmstate in agent-config.yaml, or IPv6 by SLAAC (router advertisements and
     their MACs) and IPv4 by DHCP. With `slaac` the machine network is a /64."""
     platform: Platform | None

@@ -136,10 +136,10 @@ DAY2: dict[str, dict[str, int]] = {
     **{name: {"vcpus": 4, "memory_mib": 16384} for name in DISTRIBUTIONS},
 }
 
-# dev-scripts' AGENT_E2E_TEST_SCENARIO=<TOPOLOGY>_IP<STACK>[_DHCP]
 SLAAC_IPV6 = "fd2e:6f44:5dd8:c956::/64"
 """The machine network with `addressing: slaac`: interface identifiers have 64 bits (RFC 4291, 2.5.1)."""
 
+# dev-scripts' AGENT_E2E_TEST_SCENARIO=<TOPOLOGY>_IP<STACK>[_DHCP]
 SCENARIO_STACKS = {"ipv4": "ipv4", "ipv6": "ipv6", "ipv4v6": "dualstack", "ipv6v4": "v6v4"}
 
 # Resources of nodes beyond their memory: QEMU's overhead in MiB, GiB that an installation writes per node and once.

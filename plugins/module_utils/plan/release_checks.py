@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from ..releases import LATEST, RELEASES, ReleaseProfile
 from ..releases.distributions import DISTRIBUTIONS, PUBLIC_REGISTRY, Distribution, of_version
 from ..vocabulary import LAB_SUFFIX, WITH_VIPS
-from . import links
+from . import boot_modes
 from .build import platform_of
 from .options import Profile
 from .presets import DEFAULTS
@@ -56,7 +56,7 @@ def _check_external(profile: Profile, platform: str, release: ReleaseProfile) ->
             manager,
             "When using external oci platform, platform.external.cloudControllerManager must be set to External",
         )
-    if links.boot_mode(profile) == "cdrom":
+    if boot_modes.boot_mode(profile) == "cdrom":
         remedy = "loads nothing from the network, and the image of platform external is a minimal one: choose redfish"
         yield ("boot", "mode"), "cdrom", remedy
     if release.external_platforms and name not in release.external_platforms:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..releases import LATEST, RELEASES, since
+from .boot_modes import boot_mode
 from .build import addressing_of, machine, node_names, platform_of
 from .fields import BootMode
-from .links import boot_mode
 from .options import Profile
 from .problems import Finding, Path
 from .topologies import TOPOLOGIES

@@ -327,7 +327,7 @@ def _proxy(plan: Plan, base: Path) -> Service:
         "shutdown_lifetime 1 second",
     ]
     files = {base / "squid.conf": ("\n".join(lines) + "\n", 0o644)}
-    # What prevents a start is in the log of the process, too (-d 0): squid has its own before it has read its files.
+    # -d 0: fatal errors go to stderr, too, which is the log; the cache log, where they would be, is not kept.
     argv = [find_program("squid", "squid"), "-N", "-d", "0", "-f", f"{base}/squid.conf"]
     return Service(
         processes.Program(PROXY, argv, base / "log", {}, tuple(files)),
