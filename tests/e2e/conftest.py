@@ -11,7 +11,6 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import pytest
 import yaml
@@ -24,15 +23,6 @@ from tests.canaries import Canaries
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())
-# What a job has after its stages: its field, and the names in JUnit.
-AFTER: dict[Literal["day2", "again", "verbs", "fencing", "command", "gather"], list[str]] = {
-    "day2": ["add_nodes", "validate-day2", "again-add_nodes"],
-    "again": ["again"],
-    "verbs": ["verbs"],
-    "fencing": ["fencing"],
-    "command": ["command"],
-    "gather": ["gather"],
-}
 JOBS = os.environ["AGENTLAB_E2E"].split() if "AGENTLAB_E2E" in os.environ else TABLE["every_change"]
 CLUSTER = "e2e"
 # Packets that the host's rules counted and leases that run out do not matter.
@@ -130,18 +120,13 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
         assert done.returncode == 0, failure(done.stdout, artifacts / job)
         suites = list(JUnitXml.fromfile(str(artifacts / job / "junit.xml")))
         cases = list(suites[0])
-        stages = settings["stages"]
-        more = [name for field, names in AFTER.items() if settings[field] for name in names]
-        expect = settings["expect"]
-        ran = stages[: stages.index(jobs.failing(expect)) + 1] if expect else [*stages, *more]
-        before_boot, at_end = (["foreign-start"], ["foreign-end"]) if settings["foreign"] else ([], [])
-        assert [case.name for case in cases] == [*ran[:1], *before_boot, *ran[1:], "destroy", *at_end]
+        assert [case.name for case in cases] == jobs.cases(settings)
         assert all(case.is_passed for suite in suites for case in suite)
         assert (artifacts / job / "report/index.html").exists()
         assert host() == before
         # Listeners of a test run that has ended may disappear meanwhile. None may appear.
         assert ports() <= listening
-        if "wait" in stages:
+        if "wait" in settings["stages"]:
             secrets_stay(artifacts / job, bool(settings["expect"] or settings["gather"]))
 
     return run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from ..documents import load_yaml, read_file
 from ..shapes import Shape, check, named
@@ -72,6 +72,19 @@ DEFAULTS: Job = {
 }
 
 
+# What runs on an installed cluster, in this order, by the field that asks for it.
+_AFTER: dict[
+    Literal["day2", "again", "verbs", "fencing", "ironic", "command", "gather"], tuple[str, ...]
+] = {
+    "day2": ("add_nodes", "validate-day2", "again-add_nodes"),
+    "again": ("again",),
+    "verbs": ("verbs",),
+    "fencing": ("fencing",),
+    "ironic": ("ironic",),
+    "command": ("command",),
+    "gather": ("gather",),
+}  # fmt: skip
+
 _JOB: Shape = {
     **{name: bool for name, value in DEFAULTS.items() if isinstance(value, bool)},
     "overrides": {"*": str}, "stages": [str], "variables": dict, "command": str,
@@ -106,6 +119,29 @@ def load(name: str, path: Path) -> Job:
     if job["expect"]:
         check_stages([failing(job["expect"])], f"{path.name}: jobs.{name}.expect.stage")
     return job
+
+
+def after(job: Job) -> list[str]:
+    """Return the names of what a job runs after its stages, in order; `add_nodes` adds the nodes of day 2."""
+    return [name for field, names in _AFTER.items() if job[field] for name in names]
+
+
+def cases(job: Job) -> list[str]:
+    """Return the names of the cases in the JUnit of a job that passes, in order.
+
+    Those of programs have their names: `foreign-start`, or `by_hand` before the `boot` that waits for it.
+    """
+    stages = job["stages"]
+    if job["expect"]:
+        stages = stages[: stages.index(failing(job["expect"])) + 1]
+    before = {"boot": ["by_hand"]} if job["by_hand"] else {}
+    then = {"prepare": ["foreign-start"]} if job["foreign"] else {}
+    return [
+        *(case for name in stages for case in (*before.get(name, []), name, *then.get(name, []))),
+        *([] if job["expect"] else after(job)),
+        "destroy",
+        *(["foreign-end"] if job["foreign"] else []),
+    ]
 
 
 def failing(expect: Expect) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.ci import fields, results
-from ansible_collections.agentlab.ocp.plugins.module_utils.ci import records
+from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs, records
 
 NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 JOBS = {name: {"profile": "sno_ipv4"} for name in ("sno", "ha", "fault", "new")}
@@ -114,6 +114,18 @@ def test_the_matrix_has_the_newest_run_that_passed_and_marks_old_ones() -> None:
     assert "| `sno` | sno_ipv4 | 2026-01-20 | abc1234 | 5m00s | Debian, TCG | stale |" in text
     assert "| `ha` | in the job | 2026-02-27 | abc1234 | 12m05s | Debian, TCG |  |" in text
     assert "`new`" not in text
+
+
+def test_a_job_announces_the_cases_that_it_had_when_it_passed() -> None:
+    had: dict[str, list[list[str]]] = {}
+    for run in records.load(results.ROOT / "ci/results.jsonl"):
+        if run["result"] == "passed":
+            # A cluster may have been kept.
+            had.setdefault(run["job"], []).append([*run["stages"], *{"destroy"} - run["stages"].keys()])
+    known = had.keys() & set(jobs.names(results.ROOT / "ci/jobs.yml"))
+    announced = {job: jobs.cases(jobs.load(job, results.ROOT / "ci/jobs.yml")) for job in known}
+    assert len(known) > 20
+    assert {job: names for job, names in announced.items() if names not in had[job]} == {}
 
 
 def test_records_are_kept_and_a_wrong_line_is_named(tmp_path: Path) -> None:

@@ -231,27 +231,25 @@ def _by_hand(runner: Runner) -> tuple[Stage, Stage]:
 def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
     """Report the last stage of the installation as the job expects it to end; then what else the job has.
 
-    That is the nodes of day 2, the second run, the verbs, fencing, Ironic, the command and the gathering.
+    The order is that of `jobs.after`.
     """
     _report(done, runner.check_result(last))
     if last.error or runner.interrupt():
         return
-    more: tuple[tuple[bool, Callable[[], Stage]], ...] = (
-        (runner.job["day2"], lambda: runner.stage("add_nodes")),
-        (runner.job["day2"], lambda: runner.stage("validate")._replace(name="validate-day2")),
-        (runner.job["day2"], lambda: runner.again("add_nodes")),
-        (runner.job["again"], runner.again),
-        (runner.job["verbs"], lambda: runner.program("verbs")),
-        (runner.job["fencing"], lambda: runner.program("fencing")),
-        (runner.job["ironic"], lambda: runner.program("ironic")),
-        (bool(runner.job["command"]), runner.command),
-        (runner.job["gather"], lambda: runner.stage("gather")),
-    )
-    for asked, run in more:
-        if asked and not done[-1].error:
-            _report(done, run())
-            if done[-1].error and done[-1].name in GATHER_AFTER:
+    run: dict[str, Callable[[], Stage]] = {
+        "add_nodes": lambda: runner.stage("add_nodes"),
+        "validate-day2": lambda: runner.stage("validate")._replace(name="validate-day2"),
+        "again-add_nodes": lambda: runner.again("add_nodes"),
+        "again": runner.again,
+        "command": runner.command,
+        "gather": lambda: runner.stage("gather"),
+    }
+    for name in jobs.after(runner.job):
+        _report(done, run[name]() if name in run else runner.program(name))
+        if done[-1].error:
+            if name in GATHER_AFTER:
                 runner.stage("gather", last=True)
+            return
 
 
 def _report(done: list[Stage], stage: Stage) -> None:
