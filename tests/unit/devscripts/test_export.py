@@ -70,6 +70,7 @@ NO_COUNTERPART = {
     },
     "compact_day2": {"nodes.worker-0", "worker.count"},
     "compact_disks": {"nodes.control-0", "nodes.control-1", "nodes.control-2"},
+    "compact_interactive": {"boot.mode"},
     "compact_ipi": {"flow"},
     "compact_segments_static": {"worker.count", "segments.edge0"},
     "ha_two_hypervisors": {"hypervisors.second"},
@@ -97,7 +98,6 @@ NO_COUNTERPART = {
         "extra_networks.0.mtu",
         "extra_networks.1.mtu",
     },
-    "sno_interactive": {"boot.mode"},
     "sno_v6v4_static": {"stack"},
 }
 
