@@ -121,12 +121,15 @@ def run_job(tmp_path: Path, guests: None) -> Callable[[str], None]:
         suites = list(JUnitXml.fromfile(str(artifacts / job / "junit.xml")))
         cases = list(suites[0])
         assert [case.name for case in cases] == jobs.cases(settings)
-        assert all(case.is_passed for suite in suites for case in suite)
+        # What hosts reach is skipped where no installation was asked for.
+        waited = "wait" in settings["stages"]
+        assert all(case.is_passed or (case.is_skipped and not waited) for suite in suites for case in suite)
+        assert all(case.is_passed for case in cases)
         assert (artifacts / job / "report/index.html").exists()
         assert host() == before
         # Listeners of a test run that has ended may disappear meanwhile. None may appear.
         assert ports() <= listening
-        if "wait" in settings["stages"]:
+        if waited:
             secrets_stay(artifacts / job, bool(settings["expect"] or settings["gather"]))
 
     return run

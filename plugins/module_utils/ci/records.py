@@ -22,10 +22,18 @@ DIRTY, UNKNOWN = "-dirty", "unknown"
 """End of a commit with other changes than records, and the commit of sources without a repository."""
 
 
-class Record(TypedDict):
+class _Shown(TypedDict, total=False):
+    nodes: int
+    checks: int
+    shown: list[str]
+
+
+class Record(_Shown):
     """One job: `profile` is as of `profile_id`, null for a job with real programs; `date` is UTC in ISO 8601, `seconds` are of the whole job.
 
     stages: the seconds of each; host: distribution and accelerator; commit: ends in `-dirty` when the tree had other changes than records.
+    A record of a cluster has also nodes: how many, those of day 2 included; checks: how many the last `validate` passed; shown: what
+    `ci/fencing.py` measured, as it printed it. Older records lack these.
     """
 
     job: str
@@ -40,6 +48,7 @@ class Record(TypedDict):
 
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "job": str, "profile": (str, type(None)), "commit": str, "date": str, "seconds": (int, float), "result": str, "stages": dict, "host": str,
+    "nodes": int, "checks": int, "shown": list,
 }  # fmt: skip
 
 
@@ -76,7 +85,7 @@ def load(path: Path) -> list[Record]:
         if missing := Record.__required_keys__ - given.keys():
             raise ValueError(f"{where}: lacks {', '.join(sorted(missing))}")
         for name, kinds in _KINDS.items():
-            if not isinstance(given[name], kinds) or isinstance(given[name], bool):
+            if name in given and (not isinstance(given[name], kinds) or isinstance(given[name], bool)):
                 raise ValueError(f"{where}: is not a record: {name} is {given[name]!r}")
         try:
             aware = datetime.fromisoformat(given["date"]).tzinfo is not None

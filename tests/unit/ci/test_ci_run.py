@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import signal
@@ -200,11 +201,13 @@ def test_a_job_leaves_its_artifacts(
     monkeypatch.setattr(ci, "TABLE", table)
     assert run("run", "a", "--results", str(tmp_path / "results.jsonl")) == outcome.Class.INFRASTRUCTURE
     [record] = records.load(tmp_path / "results.jsonl")
-    assert (record["job"], record["result"], list(record["stages"])) == (
+    assert (record["job"], record["result"], list(record["stages"]), record["nodes"]) == (
         "a",
         "failed",
         ["configure", "image", "destroy"],
+        1,
     )
+    assert "checks" not in record and "shown" not in record
     out = tmp_path / "out/a"
     said = capsys.readouterr().out
     assert "ok    configure " in said
@@ -233,6 +236,20 @@ def test_a_job_leaves_its_artifacts(
         outcome.INFRASTRUCTURE_LOG,
         "custom-links.txt",
     }
+
+
+def test_a_record_has_what_validate_and_fencing_showed() -> None:
+    job = jobs.Job(**{**jobs.DEFAULTS, "stages": ["prepare"]})  # type: ignore[typeddict-item]
+    checks = ({"name": "nodes", "ok": True, "found": ""}, {"name": "pods", "ok": True, "found": ""})
+    outage = "the API did not answer for 33.0 s"
+    done = [
+        stages.Stage("validate", 18.0, "", checks=checks[:1]),
+        stages.Stage("validate-day2", 20.0, "", checks=checks),
+        stages.Stage("fencing", 154.0, "", shown=(outage,)),
+        stages.Stage("verbs", 212.0, "", shown=("list",)),
+    ]
+    record = ci._record("a", job, done, datetime.datetime.now(datetime.UTC), 400.0, None)
+    assert (record["checks"], record["shown"], "nodes" in record) == (2, [outage], False)
 
 
 def test_output_of_the_verbs_is_redacted_before_it_is_an_artifact(

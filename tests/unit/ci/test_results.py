@@ -110,9 +110,10 @@ def test_the_matrix_has_the_newest_run_that_passed_and_marks_old_ones() -> None:
     ha = {"topology": "ha"}
     ran = records.profile_id(ha)
     table = JOBS | {"ha": {"profile": ha}}
-    text = results.matrix([record("sno", days=40), record("ha", days=2, profile=ran, seconds=725)], table, NOW)
-    assert "| `sno` | sno_ipv4 | 2026-01-20 | abc1234 | 5m00s | Debian, TCG | stale |" in text
-    assert "| `ha` | in the job | 2026-02-27 | abc1234 | 12m05s | Debian, TCG |  |" in text
+    counted: records.Record = {**record("ha", days=2, profile=ran, seconds=725), "nodes": 5, "checks": 61}
+    text = results.matrix([record("sno", days=40), counted], table, NOW)
+    assert "| `sno` | sno_ipv4 |  |  | 2026-01-20 | abc1234 | 5m00s | Debian, TCG | stale |" in text
+    assert "| `ha` | in the job | 5 | 61 | 2026-02-27 | abc1234 | 12m05s | Debian, TCG |  |" in text
     assert "`new`" not in text
 
 
@@ -138,6 +139,9 @@ def test_records_are_kept_and_a_wrong_line_is_named(tmp_path: Path) -> None:
         json.dumps(record("sno", days=1)) + "\n" + json.dumps({"job": "sno", "date": NOW.isoformat()}) + "\n"
     )
     with pytest.raises(ValueError, match=r"results\.jsonl:2: lacks commit, host, "):
+        records.load(path)
+    path.write_text(json.dumps({**record("sno", days=1), "nodes": "five"}) + "\n")
+    with pytest.raises(ValueError, match=r"results\.jsonl:1: is not a record: nodes is 'five'"):
         records.load(path)
     path.write_text("[]\n")
     with pytest.raises(ValueError, match=r"results\.jsonl:1: is not a record"):

@@ -183,7 +183,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
     here.make("junit.xml", lambda: junit.text(cases(name, done, artifacts, found)))
     if args.results:
         try:
-            records.append(_record(name, job, done, start, time.monotonic() - begin), args.results)
+            records.append(_record(name, job, done, start, time.monotonic() - begin, plan), args.results)
         except OSError as error:
             here.lose(str(args.results), error)
     _complain(result.ended, later, here)
@@ -354,11 +354,13 @@ def _execute(args: argparse.Namespace, __: shared.Place, artifacts: Path) -> int
         return Exit.FAILED
 
 
-def _record(name: str, job: jobs.Job, done: list[Stage], start: datetime.datetime, seconds: float) -> records.Record:
+def _record(
+    name: str, job: jobs.Job, done: list[Stage], start: datetime.datetime, seconds: float, plan: Plan | None
+) -> records.Record:
     host = platform.freedesktop_os_release()["PRETTY_NAME"]
     if "boot" in job["stages"]:  # other jobs need no accelerator, and detection takes a while
         host += ", KVM" if kvm.usable()["usable"] else ", TCG"
-    return {
+    record: records.Record = {
         "job": name,
         # Paths of real programs are part of a profile's contents, and differ from one machine to the next.
         "profile": records.profile_id(profile_of(name, job).raw) if job["profile"] and not job["overrides"] else None,
@@ -369,6 +371,13 @@ def _record(name: str, job: jobs.Job, done: list[Stage], start: datetime.datetim
         "stages": {stage.name: round(stage.seconds, 1) for stage in done},
         "host": host,
     }
+    if plan:
+        record["nodes"] = len(plan["nodes"])
+    if checked := [stage.checks for stage in done if stage.checks]:
+        record["checks"] = sum(bool(check["ok"]) for check in checked[-1])
+    if shown := [line for stage in done if stage.name == "fencing" for line in stage.shown]:
+        record["shown"] = shown
+    return record
 
 
 _COMMANDS = {"run": _run, "gather": _gather, "validate": _validate, "exec": _execute}

@@ -53,7 +53,8 @@ _BOOTSTRAPPED = "cluster bootstrap is complete"
 class Stage(NamedTuple):
     """Result of one stage; error is the message of the failed task, or empty; exit_code its reported exit code.
 
-    changed: the tasks that changed something; checks: those of the stage validate, `{"name", "ok", "found"}`.
+    changed: the tasks that changed something; checks: those of the stage validate, `{"name", "ok", "found"}`; shown: the
+    results that a program printed.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Stage(NamedTuple):
     exit_code: int | None = None
     changed: tuple[str, ...] = ()
     checks: tuple[dict[str, Any], ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 class Refused(ValueError):
@@ -253,8 +255,10 @@ class Runner:
             log.seek(0)
             text = redact(log.read().decode(errors="replace"), of_run(self.run_dir))
         self.artifacts.write(f"{name}.log", text)
+        shown = tuple(line[4:].strip() for line in text.splitlines() if line.startswith("ok  "))
         failed = [line for line in text.splitlines() if not line.startswith("ok  ")] if status else []
-        return Stage(name, time.monotonic() - start, "; ".join(failed) or ("not finished" if status else ""))
+        error = "; ".join(failed) or ("not finished" if status else "")
+        return Stage(name, time.monotonic() - start, error, shown=shown)
 
     def ended(self, done: Stage) -> outcome.Class:
         """The class of the installation after its last stage.
