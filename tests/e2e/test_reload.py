@@ -9,11 +9,13 @@ import os
 import re
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.agentlab.ocp.ci.calls import Verbs
 from ansible_collections.agentlab.ocp.payload.images import code
 from ansible_collections.agentlab.ocp.payload.images.components import COMPONENTS, PACKAGE
@@ -82,6 +84,14 @@ def test_changes_of_the_service_are_seen_in_a_running_lab(tmp_path: Path, guests
         found = re.search("<title>(.*)</title>", page)
         return found[1] if found else ""
 
+    def forwarded() -> str:
+        """The page as a browser of this host sees it."""
+        with verbs.running("forward", "service", "-o", "yaml") as process:
+            assert process.stdout
+            address = yaml.safe_load(process.stdout.readline())["service"]
+            browser = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            return str(browser.open(f"http://{address}/", timeout=30).read().decode())
+
     def statuses() -> list[str]:
         return [one["status"] for one in verbs.json("status")["hosts"]]
 
@@ -103,6 +113,7 @@ def test_changes_of_the_service_are_seen_in_a_running_lab(tmp_path: Path, guests
         build.change("a changed line")
         quick(verbs.call(*reload))
         assert title() == "a changed line" and statuses() == ["known"]
+        assert "<title>a changed line</title>" in forwarded()
         assert "no change" in verbs.call(*reload)
 
         with verbs.running(*reload, "--watch") as process:
