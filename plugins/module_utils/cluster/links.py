@@ -49,8 +49,8 @@ class Finding(NamedTuple):
 
 
 def asked(plan: Plan) -> bool:
-    """Return whether the plan has more than an address in each network, and Ethernet's MTU: then the nodes are asked."""
-    return any(node.get("links") for node in plan["nodes"]) or any(
+    """Return whether the plan has more than leases in each network, and Ethernet's MTU: then the nodes are asked."""
+    return any(node.get("links") or _is_static(plan, node) for node in plan["nodes"]) or any(
         network.get("routes") or network["purpose"] == "segment" or network["mtu"] != MTU
         for network in plan["networks"]
         if network["purpose"] != "outside"
@@ -108,29 +108,49 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
 
 
 def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield the default gateways: one for each family of the node's segment of the machine network, none elsewhere."""
+    """Yield the default gateways: one for each family of the node's segment of the machine network, none elsewhere.
+
+    A static node has those of its nmstate, which a profile may have written; a family without one there is left out.
+    """
     machine = home(node, plan["networks"])
     interface = names[in_network(node, machine["name"])["name"]]
+    static = _is_static(plan, node)
     for subnet in machine["subnets"]:
         six = subnet["family"] == "ipv6"
+        wanted = [{"gateway": subnet["gateway"], "dev": interface}]
+        if static and not (wanted := list(_written(node, names, "::/0" if six else "0.0.0.0/0"))):
+            continue
         there = [
             route
             for route in seen.routes
             if route.get("dst") == "default" and family(str(route.get("gateway"))) == subnet["family"]
         ]
         known = {
-            _via({**route, "dev": interface}) if route.get("dev") == _OVN_BRIDGE else _via(route) for route in there
+            _via({**route, "dev": wanted[0]["dev"]}) if route.get("dev") == _OVN_BRIDGE else _via(route)
+            for route in there
         }
-        if six and (node.get("addressing") or plan["cluster"]["addressing"]) != "static":
+        if six and not static:
             # A router advertises itself with an address that is not in the plan.
             known = {f"on {route.get('dev')}" for route in there}
             yield Finding("default gateway (IPv6)", f"on {interface}", ", ".join(sorted(known)) or "missing")
             continue
         yield Finding(
             f"default gateway ({'IPv6' if six else 'IPv4'})",
-            _via({"gateway": subnet["gateway"], "dev": interface}),
+            ", ".join(sorted({_via(route) for route in wanted})),
             ", ".join(sorted(known)) or "missing",
         )
+
+
+def _is_static(plan: Plan, node: Node) -> bool:
+    return (node.get("addressing") or plan["cluster"]["addressing"]) == "static"
+
+
+def _written(node: Node, names: Mapping[str, str], destination: str) -> Iterator[dict[str, str]]:
+    """Yield the routes to `destination` in the nmstate of a node, with the kernel's names of its interfaces."""
+    for route in (((node["network_config"] or {}).get("routes") or {}).get("config")) or []:
+        if _same(route.get("destination"), destination):
+            name = str(route.get("next-hop-interface"))
+            yield {"gateway": str(route.get("next-hop-address")), "dev": names.get(name, name)}
 
 
 def _real_names(node: Node, seen: Seen) -> dict[str, str]:

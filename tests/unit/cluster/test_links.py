@@ -108,7 +108,66 @@ def test_a_node_that_does_not_answer() -> None:
     assert not check.ok
 
 
-def test_plans_without_links_and_routes_ask_no_node() -> None:
+STATIC = build.build(profile.load("ha_dualstack_static", PROFILES), "one")
+GATEWAYS = [
+    {"dst": "default", "gateway": "192.168.111.1", "dev": "enp1s0"},
+    {"dst": "default", "gateway": "fd2e:6f44:5dd8:c956::1", "dev": "enp1s0"},
+]
+
+
+def gateways(node: Any, routes: list[dict[str, str]], plan: Any = STATIC) -> dict[str, tuple[bool, str]]:
+    """The default gateways of a node whose one NIC the kernel calls enp1s0: whether they are as planned, and what was found."""
+    card = {"ifname": "enp1s0", "address": node["nics"][0]["mac"], "mtu": 1500}
+    found = links.findings(plan, node, links.Seen({"enp1s0": card}, routes))
+    return {one.subject: (one.ok, one.found) for one in found}
+
+
+def test_each_static_node_has_the_default_gateway_of_its_network() -> None:
+    """Of all families, without bonds, VLANs or segments."""
+    assert links.asked(STATIC)
+    for one in STATIC["nodes"]:
+        assert gateways(one, GATEWAYS) == {
+            "default gateway (IPv4)": (True, "via 192.168.111.1 on enp1s0"),
+            "default gateway (IPv6)": (True, "via fd2e:6f44:5dd8:c956::1 on enp1s0"),
+        }
+    mixed = build.build(
+        profile.complete({"topology": "compact", "nodes": {"master-1": {"addressing": "static"}}}), "one"
+    )
+    assert links.asked(mixed) and gateways(mixed["nodes"][1], GATEWAYS[1:], mixed) == {
+        "default gateway (IPv4)": (False, "missing")
+    }
+
+
+@pytest.mark.parametrize(
+    ("routes", "family", "found"),
+    [
+        ([GATEWAYS[0] | {"gateway": "192.168.111.9"}, GATEWAYS[1]], "IPv4", "via 192.168.111.9 on enp1s0"),
+        ([GATEWAYS[0], GATEWAYS[1] | {"gateway": "fe80::1"}], "IPv6", "via fe80::1 on enp1s0"),
+        ([GATEWAYS[0]], "IPv6", "missing"),
+        ([GATEWAYS[0], GATEWAYS[1] | {"dev": "enp2s0"}], "IPv6", "via fd2e:6f44:5dd8:c956::1 on enp2s0"),
+    ],
+)
+def test_a_static_node_with_another_default_gateway(routes: Any, family: str, found: str) -> None:
+    wrong = {name: text for name, (ok, text) in gateways(STATIC["nodes"][4], routes).items() if not ok}
+    assert wrong == {f"default gateway ({family})": found}
+
+
+def test_a_nmstate_of_the_profile_has_its_own_default_gateway_or_none() -> None:
+    def planned(routes: list[dict[str, Any]]) -> Any:
+        config = {"interfaces": [{"name": "eth0", "type": "ethernet"}], "routes": {"config": routes}}
+        raw = {"addressing": "static", "nodes": {"master-0": {"network_config": config}}}
+        return build.build(profile.complete(raw), "one")
+
+    own = {"destination": "0.0.0.0/0", "next-hop-address": "192.168.111.9", "next-hop-interface": "eth0"}
+    plan = planned([own])
+    moved = [{"dst": "default", "gateway": "192.168.111.9", "dev": "br-ex"}]  # OVN-Kubernetes' bridge
+    assert gateways(plan["nodes"][0], moved, plan) == {"default gateway (IPv4)": (True, "via 192.168.111.9 on enp1s0")}
+    assert not gateways(plan["nodes"][0], GATEWAYS, plan)["default gateway (IPv4)"][0]
+    plan = planned([own | {"destination": "10.9.0.0/16"}])
+    assert gateways(plan["nodes"][0], [], plan) == {}, "a network without a way out"
+
+
+def test_plans_with_leases_and_without_links_and_routes_ask_no_node() -> None:
     assert links.asked(PLAN)
     assert not links.asked(build.build(profile.load("ha_dualstack", PROFILES), "one"))
     outside = {"name": "out0", "ipv4": "192.168.230.0/24", "mtu": 9000}
