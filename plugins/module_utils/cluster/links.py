@@ -1,4 +1,7 @@
-"""Checks of the nodes' networks against a plan: bonds, VLANs, MTUs and routes, as the kernel of each node has them."""
+"""Checks of the nodes' networks against a plan, as the kernel of each node has them.
+
+Bonds, VLANs, MTUs, routes, default gateways, the addresses in extra networks, and which NICs there are.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from ..plan.machines import Bond, Link, Node, address_of, home, in_network, inte
 from ..plan.model import Plan
 from ..plan.presets import MTU
 
-COMMAND = "ip -json -details link show; echo; ip -json -4 route show; echo; ip -json -6 route show"
+COMMAND = "ip -json -details address show; echo; ip -json -4 route show; echo; ip -json -6 route show"
 Ask = Callable[[str, str], str]
 """Runs a command on the node with an address, and returns its output; raises OSError or ValueError with the reason."""
 
@@ -24,7 +27,7 @@ _NO_PARTNER = "00:00:00:00:00:00"
 class Seen(NamedTuple):
     """What a node has: links by name, and routes. problem: why that is not known.
 
-    links: kernel name -> entry of `ip -json -details link show`; routes: of `ip -json route show`, IPv4 and IPv6.
+    links: kernel name -> entry of `ip -json -details address show`; routes: of `ip -json route show`, IPv4 and IPv6.
     """
 
     links: Mapping[str, Mapping[str, Any]]
@@ -49,8 +52,8 @@ class Finding(NamedTuple):
 
 
 def asked(plan: Plan) -> bool:
-    """Return whether the plan has more than leases in each network, and Ethernet's MTU: then the nodes are asked."""
-    return any(node.get("links") or _is_static(plan, node) for node in plan["nodes"]) or any(
+    """Return whether the plan has more than leases in networks of all nodes, and Ethernet's MTU: then the nodes are asked."""
+    return any(node.get("links") or _is_static(plan, node) or _without(plan, node) for node in plan["nodes"]) or any(
         network.get("routes") or network["purpose"] == "segment" or network["mtu"] != MTU
         for network in plan["networks"]
         if network["purpose"] != "outside"
@@ -75,7 +78,9 @@ def look(plan: Plan, node: Node, ask: Ask) -> Seen:
 
 
 def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
-    """Yield bonds, VLANs, MTUs, static routes and default gateways of a node, and what is planned.
+    """Yield bonds, VLANs, MTUs, static routes, addresses in extra networks and default gateways of a node, and what is planned.
+
+    Where other nodes have more networks, its NICs, too.
 
     seen: of `look`, without a problem. The kernel may have named a NIC otherwise: NICs are known by their MACs.
     """
@@ -88,6 +93,8 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
         found = (_seen_bond(name, seen, macs) if link["bond"] else _seen_vlan(there)) if there else "missing"
         yield Finding(link["name"], f"{expected}, MTU {link['mtu']}", f"{found}, MTU {there.get('mtu', 'unknown')}")
     own = {one["network"] for one in interfaces(node)}
+    if _without(plan, node) and not node.get("bare_metal"):
+        yield Finding("NICs", " and ".join(sorted(macs)), " and ".join(_cards(seen, macs)) or "none")
     for network in plan["networks"]:
         if network["name"] not in own:
             continue
@@ -97,6 +104,14 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
         if planned["name"] in macs and network["mtu"] != MTU:
             mtu = seen.links.get(interface, {}).get("mtu", "unknown")
             yield Finding(planned["name"], f"MTU {network['mtu']}", f"MTU {mtu}")
+        # A bond or a VLAN that is missing has its own finding.
+        if network["purpose"] == "extra" and (interface in seen.links or planned["name"] in macs):
+            wanted = [address["ip"] for address in planned["addresses"]]
+            there = [
+                str(one.get("local")) for one in seen.links.get(interface, {}).get("addr_info") or [] if _wide(one)
+            ]
+            held = [ip for ip in wanted if ip in there] if {*wanted} <= {*there} else there
+            yield Finding(network["name"], _at(wanted, interface), _at(held, interface))
         for route in network.get("routes") or []:
             routes = [one for one in seen.routes if _same(one.get("dst"), route["destination"])]
             yield Finding(
@@ -105,6 +120,31 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
                 ", ".join(_via(one) for one in routes) or "missing",
             )
     yield from _default(plan, node, seen, names)
+
+
+def _without(plan: Plan, node: Node) -> bool:
+    """Return whether a plan has extra networks that this node is not in, as those of other roles."""
+    own = {one["network"] for one in interfaces(node)}
+    return any(network["purpose"] == "extra" and network["name"] not in own for network in plan["networks"])
+
+
+def _cards(seen: Seen, macs: Mapping[str, str]) -> list[str]:
+    """Return the NICs that a node has: the plan's names, or the kernel's of those that are not in the plan."""
+    names = {mac: name for name, mac in macs.items()}
+    cards = (
+        (name, link)
+        for name, link in seen.links.items()
+        if link.get("link_type") == "ether" and "link" not in link and not _kind(link)
+    )
+    return sorted(names.get(_own_mac(link), name) for name, link in cards)
+
+
+def _wide(address: Mapping[str, object]) -> bool:
+    return address.get("scope") == "global"
+
+
+def _at(addresses: list[str], interface: str) -> str:
+    return f"{', '.join(addresses) or 'no address'} on {interface}"
 
 
 def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> Iterator[Finding]:

@@ -102,7 +102,7 @@ def _machines(plan: Plan, ask: links.Ask) -> Iterable[Check]:
 
 
 def _links(plan: Plan, ask: links.Ask) -> Iterable[Check]:
-    """Bonds, VLANs, routes and gateways of the nodes, which are asked at once."""
+    """Bonds, VLANs, routes, gateways and extra networks of the nodes, which are asked at once."""
     nodes = [node for node in plan["nodes"] if node["role"] != faults.EXTRA]
     with ThreadPoolExecutor() as pool:
         seen = list(pool.map(lambda node: links.look(plan, node, ask), nodes))

@@ -297,7 +297,7 @@ class _Exporter:
                         extra[f"ipv{version}"],
                         f"extra_networks.{index}.ipv{version}",
                     )
-            for key in ("bridge", "interface", "mtu", "nat", "vlan"):
+            for key in ("bridge", "interface", "mtu", "nat", "roles", "vlan"):
                 if extra.get(key):
                     self.lose(f"extra_networks.{index}.{key}")
         if names:

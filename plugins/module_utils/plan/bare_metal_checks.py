@@ -45,6 +45,7 @@ def check_inventory(profile: Profile, _cluster: str) -> Iterator[Finding]:
 def check_machines(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Yield what existing machines lack, and what they cannot be given."""
     manual = boot_modes.boot_mode(profile) == "manual"
+    roles = {name: role for name, role, __ in node_names(profile)}
     addresses: list[tuple[Path, str]] = []
     for name, node in profile["nodes"].items():
         place: Path = ("nodes", name)
@@ -54,7 +55,7 @@ def check_machines(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 if field in bmc:
                     yield (*place, "bmc", field), bmc[field], "requires `bare_metal: true`: BMCs of VMs are the lab's"
             continue
-        for nic in links.nics(profile):
+        for nic in links.nics(profile, roles.get(name, "master")):
             if not node.get("nics", {}).get(nic, {}).get("mac"):
                 yield (*place, "nics", nic, "mac"), None, "is missing: an existing machine has a MAC of its own"
         for field in () if manual else ("address", "username", "password"):
@@ -97,7 +98,7 @@ def check_lab(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield ("boot", "eject"), eject, f"must be never or after {of}: only libvirt ejects at that stage"
     if profile["snapshots"]:
         yield ("snapshots",), profile["snapshots"], f"must be empty {of}: only VMs are saved"
-    if links.switched(profile):
+    if links.any_switched(profile):
         yield (
             ("nodes", existing[0], "bare_metal"),
             True,

@@ -14,7 +14,7 @@ from .balancers import balancer, balances
 from .boot_modes import FETCHED, boot, boot_mode, node_disks
 from .fields import Addressing, Platform, Role
 from .host_network import network_config
-from .links import of_node
+from .links import of_node, of_role
 from .machine_options import NicOptions
 from .machines import Address, Network, Node
 from .model import (
@@ -352,8 +352,8 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
                 return given_addresses(wanted, network)
             return addresses_of(network, profile, index, mac(interface), static=static)
 
-        own = [_home(size["segment"], networks), *(network for network in networks if network["purpose"] == "extra")]
-        nics, links = of_node(profile, own, index, mac, addresses)
+        own = [_home(size["segment"], networks), *of_role(profile, networks, role)]
+        nics, links = of_node(profile, role, own, index, mac, addresses)
         node: Node = {
             "name": name,
             "domain": domain,

@@ -169,12 +169,13 @@ def _check_hypervisor(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 
 def _check_nodes(profile: Profile, cluster: str) -> Iterator[Finding]:
-    names = [name for name, _role, _index in node_names(profile)]
-    cards = links.nics(profile)
-    known = [*cards, *(one.name for one in links.carried(profile) if one.name not in cards)]
+    names = {name: role for name, role, _index in node_names(profile)}
     for name, node in profile["nodes"].items():
+        role = names.get(name, "master")
+        cards = links.nics(profile, role)
+        known = [*cards, *(one.name for one in links.carried(profile, role) if one.name not in cards)]
         if name not in names:
-            near = difflib.get_close_matches(str(name), names, n=1)
+            near = difflib.get_close_matches(str(name), list(names), n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
             yield ("nodes", name), None, f"no node has this name; {hint}"
         for nic, settings in node.get("nics", {}).items():
@@ -193,8 +194,8 @@ def _uuids(profile: Profile) -> Iterator[tuple[Path, str]]:
 
 
 def _macs(profile: Profile, cluster: str) -> Iterator[tuple[Path, str]]:
-    for index, (name, _role, _number) in enumerate(node_names(profile)):
-        for nic in links.nics(profile):
+    for index, (name, role, _number) in enumerate(node_names(profile)):
+        for nic in links.nics(profile, role):
             given = profile["nodes"].get(name, {}).get("nics", {}).get(nic, {}).get("mac")
             yield ("nodes", name, "nics", nic, "mac"), (given or mac_address(cluster, nic, index)).lower()
 
@@ -210,10 +211,11 @@ def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 
 def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    names = [name for name, _role, _index in node_names(profile)]
-    nics, installer = links.nics(profile), profile["release"]["installer"]
+    roles = {name: role for name, role, _index in node_names(profile)}
+    names, installer = list(roles), profile["release"]["installer"]
     for index, fault in enumerate(profile["faults"]):
         path: Path = ("faults", index)
+        nics = links.nics(profile, roles.get(str(fault.get("node")), "master"))
         given = (
             ("node", fault.get("node"), names),
             ("peer", fault.get("peer"), names),

@@ -158,7 +158,7 @@ def check_lab(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield ("boot", "eject"), eject, f"must be never or after {of}: only libvirt ejects at that stage"
     if profile["snapshots"]:
         yield ("snapshots",), profile["snapshots"], f"must be empty {of}: only one sandbox is saved"
-    if links.switched(profile):
+    if links.any_switched(profile):
         yield (
             ("hypervisors",),
             None,

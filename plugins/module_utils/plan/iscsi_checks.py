@@ -47,6 +47,8 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
 def _network(profile: Profile) -> Iterator[Finding]:
     for index, network in enumerate(profile["extra_networks"]):
         place: Path = ("extra_networks", index)
+        if network.get("roles"):
+            yield (*place, "roles"), network["roles"], "must be left out: iPXE has one script for machines of all roles"
         if network["name"] not in networks(profile):
             continue
         if not network.get("ipv4"):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..addresses import family as family_of
 from .boot_modes import FETCHED, boot_mode
 from .faults import ON_BRIDGE
-from .fields import Family
-from .links import carried, nics, switched
+from .fields import Family, Role
+from .links import any_switched, bonds, carried, machine_switched, networks, nics, roles, switched
 from .options import Profile
 from .presets import FAMILIES
 from .problems import Finding, Path
@@ -25,18 +25,18 @@ def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
     Bonds, VLANs and what needs the sandbox's switch. The profile is complete; `cluster` is not used, it is there for
     `checks.Check`.
     """
-    yield from _bonds(profile)
-    yield from _parents(profile)
-    yield from _numbers(profile)
-    wanted = switched(profile)
-    if not wanted:
+    yield from _roles(profile)
+    for check in (_bonds, _parents, _numbers):
+        yield from _of_each_role(profile, check)
+    yield from _shared(profile)
+    if not any_switched(profile):
         return
     field, value, what = _first(profile)
     if profile["hypervisor"]["kind"] != "sandbox":
         kind = profile["hypervisor"]["kind"]
         yield field, value, f"{what} require `hypervisor: {{kind: sandbox}}`, whose switch knows them, not {kind}"
     mode = boot_mode(profile)
-    if mode in _BOOT_BY_NETWORK and carried(profile)[0].parent in wanted:
+    if mode in _BOOT_BY_NETWORK and machine_switched(profile):
         yield (
             ("boot", "mode"),
             mode,
@@ -55,8 +55,8 @@ def check_routes(profile: Profile, cluster: str) -> Iterator[Finding]:
     complete; `cluster` is not used.
     """
     seen: dict[str, Path] = {}
-    lan = {subnet: path for path, network in _networks(profile) for subnet in _subnets(profile, path, network).values()}
-    for path, network in _networks(profile):
+    lan = {subnet: path for path, network in networks(profile) for subnet in _subnets(profile, path, network).values()}
+    for path, network in networks(profile):
         subnets = _subnets(profile, path, network)
         for index, route in enumerate(network.get("routes") or []):
             here, destination = (*path, "routes", index), ipaddress.ip_network(route["destination"])
@@ -85,12 +85,6 @@ def check_routes(profile: Profile, cluster: str) -> Iterator[Finding]:
             seen.setdefault(shown, here)
 
 
-def _networks(profile: Profile) -> list[tuple[Path, Mapping[str, Any]]]:
-    """Return the networks with their paths, the machine network first."""
-    extra = [(("extra_networks", index), network) for index, network in enumerate(profile["extra_networks"])]
-    return [(("network",), profile["network"]), *extra]
-
-
 def _subnets(profile: Profile, path: Path, network: Mapping[str, Any]) -> dict[Family, Any]:
     families = FAMILIES[profile["stack"]] if path == ("network",) else ("ipv4", "ipv6")
     return {family: ipaddress.ip_network(network[family]) for family in families if network.get(family)}
@@ -101,14 +95,58 @@ def _first(profile: Profile) -> tuple[Path, Any, str]:
     what = "bonds" if profile["bonds"] else "VLANs"
     if profile["bonds"]:
         return ("bonds",), None, what
-    return next(((*path, "vlan"), network["vlan"], what) for path, network in _networks(profile) if network.get("vlan"))
+    return next(((*path, "vlan"), network["vlan"], what) for path, network in networks(profile) if network.get("vlan"))
 
 
-def _bonds(profile: Profile) -> Iterator[Finding]:
+def _of_each_role(profile: Profile, check: Callable[[Profile, Role], Iterator[Finding]]) -> Iterator[Finding]:
+    """Yield the findings of a check of one role; one that not all roles have names those that do."""
+    found: dict[str, tuple[Finding, list[Role]]] = {}
+    known = roles(profile)
+    for role in known:
+        for finding in check(profile, role):
+            found.setdefault(repr(finding), (finding, []))[1].append(role)
+    for (path, value, remedy), having in found.values():
+        yield path, value, remedy if having == known else f"{remedy} (role {', '.join(having)})"
+
+
+def _roles(profile: Profile) -> Iterator[Finding]:
+    """An extra network is of one role or more, each of which has nodes."""
+    known = roles(profile)
+    for path, network in networks(profile)[1:]:
+        given = network.get("roles")
+        if given == []:
+            yield (*path, "roles"), given, f"must name a role; leave it out for all of {', '.join(known)}"
+        for index, role in enumerate(given or []):
+            if role not in known:
+                yield (*path, "roles", index), role, f"no node has this role; there is {', '.join(known)}"
+            elif role in given[:index]:
+                yield (*path, "roles", index), role, "is a duplicate; remove one"
+
+
+def _shared(profile: Profile) -> Iterator[Finding]:
+    """A NIC or a bond that needs the switch carries one network with a VLAN id, or untagged, for all roles: it is one port there."""
+    seen: dict[str, tuple[Path, Role]] = {}
+    for role in roles(profile):
+        for (path, network), way in zip(networks(profile, role), carried(profile, role), strict=True):
+            if way.parent not in switched(profile, role):
+                continue
+            first, other = seen.setdefault(way.name, (path, role))
+            if first != path and other != role:
+                field = "interface" if way.vlan is None else "vlan"
+                what = f"{way.parent} untagged" if way.vlan is None else f"VLAN {way.vlan} of {way.parent}"
+                yield (
+                    (*path, field),
+                    network.get(field),
+                    f"{what} is {_text(first)} for role {other}: the switch has one network there; choose another",
+                )
+
+
+def _bonds(profile: Profile, role: Role) -> Iterator[Finding]:
     """A bond has two NICs or more that are nothing else's, and carries a network."""
     holders: dict[str, str] = {}
-    used = {one.parent for one in carried(profile)}
-    for name, bond in profile["bonds"].items():
+    used = {one.parent for one in carried(profile, role)}
+    own = bonds(profile, role)
+    for name, bond in own.items():
         if len(bond["nics"]) < 2:
             yield ("bonds", name, "nics"), bond["nics"], "must be at least two NICs, such as [eth0, eth1]"
         for index, nic in enumerate(bond["nics"]):
@@ -117,15 +155,15 @@ def _bonds(profile: Profile) -> Iterator[Finding]:
             holders.setdefault(nic, name)
         if used.isdisjoint({name, *bond["nics"]}):
             yield ("bonds", name), None, f"no network is on it; set `network.interface: {name}`"
-    there = nics(profile)
+    there = nics(profile, role)
     for number in itertools.count():
         if len(there) <= number or f"eth{number}" != there[number]:
             break
-    for name, bond in profile["bonds"].items():
+    for name, bond in own.items():
         for index, nic in enumerate(bond["nics"]):
             if nic not in there[:number]:
                 yield ("bonds", name, "nics", index), nic, _missing(number)
-    for path, network in _networks(profile):
+    for path, network in networks(profile, role):
         parent = network.get("interface")
         if parent in holders:
             yield (
@@ -141,10 +179,10 @@ def _missing(number: int) -> str:
     return f"there is no such NIC: NICs are numbered without a gap, and no network or bond has eth{number}"
 
 
-def _parents(profile: Profile) -> Iterator[Finding]:
+def _parents(profile: Profile, role: Role) -> Iterator[Finding]:
     """What carries a network exists, and carries each VLAN, and one untagged network, once."""
     seen: dict[str, Path] = {}
-    for (path, network), way in zip(_networks(profile), carried(profile), strict=True):
+    for (path, network), way in zip(networks(profile, role), carried(profile, role), strict=True):
         if way.parent.startswith("bond") and way.parent not in profile["bonds"]:
             there = ", ".join(profile["bonds"]) or "none; define it in `bonds`"
             yield (*path, "interface"), way.parent, f"there is no such bond; there is {there}"
@@ -161,10 +199,10 @@ def _parents(profile: Profile) -> Iterator[Finding]:
         seen.setdefault(way.name, path)
 
 
-def _numbers(profile: Profile) -> Iterator[Finding]:
+def _numbers(profile: Profile, role: Role) -> Iterator[Finding]:
     """The MTU of a VLAN is its parent's at most; that is the untagged network's."""
     machine = profile["network"]["mtu"]
-    ways = list(zip(_networks(profile), carried(profile), strict=True))
+    ways = list(zip(networks(profile, role), carried(profile, role), strict=True))
     plain = {way.parent: network.get("mtu", machine) for (__, network), way in ways if way.vlan is None}
     for (path, network), way in ways:
         mtu, most = network.get("mtu", machine), plain.get(way.parent)

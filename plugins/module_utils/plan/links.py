@@ -1,4 +1,7 @@
-"""Which interface of a node is in which network: NICs, bonds of NICs, and VLANs on either, as a profile wants them."""
+"""Which interface of a node is in which network: NICs, bonds of NICs, and VLANs on either, as a profile wants them.
+
+Each role counts its own NICs.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from .fields import Role
 from .machines import Address, Bond, Link, Network, Nic
-from .options import Profile
+from .options import BondOptions, Profile
+from .presets import ROLES
+from .problems import Path
 
 
 class Carried(NamedTuple):
@@ -28,52 +34,93 @@ class Carried(NamedTuple):
         return self.parent if self.vlan is None else f"{self.parent}.{self.vlan}"
 
 
-def carried(profile: Profile) -> list[Carried]:
-    """Return how nodes are in each network, the machine network first.
+def roles(profile: Profile) -> list[Role]:
+    """Return the roles that a complete profile has nodes of."""
+    return [role for role in ROLES if profile[role]["count"]] or [ROLES[0]]
 
-    One entry for each network, in the order of the plan. Without `interface` a network gets the next of eth0, eth1, ...
-    that no bond or other network has.
+
+def networks(profile: Profile, role: Role | None = None) -> list[tuple[Path, Mapping[str, Any]]]:
+    """Return the networks of a role's nodes with their paths, the machine network first; None: those of all roles.
+
+    A machine of the fault extra_host has those of a master.
     """
-    networks: list[Mapping[str, Any]] = [profile["network"], *profile["extra_networks"]]
-    taken = {nic for bond in profile["bonds"].values() for nic in bond["nics"]}
-    taken |= {network["interface"] for network in networks if network.get("interface")}
+    extra: list[tuple[Path, Mapping[str, Any]]] = [
+        (("extra_networks", index), network)
+        for index, network in enumerate(profile["extra_networks"])
+        if role is None or ("master" if role == "extra" else role) in (network.get("roles") or ROLES)
+    ]
+    return [(("network",), profile["network"]), *extra]
+
+
+def of_role(profile: Profile, planned: list[Network], role: Role) -> list[Network]:
+    """Return the extra networks of a plan that a role's nodes are in; planned: all networks of the plan."""
+    names = [network["name"] for __, network in networks(profile, role)[1:]]
+    return [network for network in planned if network["purpose"] == "extra" and network["name"] in names]
+
+
+def bonds(profile: Profile, role: Role) -> dict[str, BondOptions]:
+    """Return the bonds of a role's nodes: those that carry a network of theirs. A bond without a network is one of all nodes."""
+    own, every = ({network.get("interface") for __, network in networks(profile, one)} for one in (role, None))
+    return {name: bond for name, bond in profile["bonds"].items() if name in own or name not in every}
+
+
+def carried(profile: Profile, role: Role) -> list[Carried]:
+    """Return how a role's nodes are in each of their networks, the machine network first.
+
+    One entry for each of `networks`, in their order. Without `interface` a network gets the next of eth0, eth1, ... that
+    no bond or other network of the role has.
+    """
+    given = [network for __, network in networks(profile, role)]
+    taken = {nic for bond in bonds(profile, role).values() for nic in bond["nics"]}
+    taken |= {network["interface"] for network in given if network.get("interface")}
     free = (name for name in (f"eth{number}" for number in itertools.count()) if name not in taken)
-    return [Carried(network.get("interface") or next(free), network.get("vlan")) for network in networks]
+    return [Carried(network.get("interface") or next(free), network.get("vlan")) for network in given]
 
 
-def nics(profile: Profile) -> list[str]:
-    """Return the names of a node's NICs: all that a bond or a network names, or gets.
+def nics(profile: Profile, role: Role) -> list[str]:
+    """Return the names of the NICs of a role's nodes: all that a bond or a network names, or gets.
 
-    In the order of their numbers: eth2 before eth10. All nodes have the same ones.
+    In the order of their numbers: eth2 before eth10. All nodes of a role have the same ones.
     """
-    found = {nic for bond in profile["bonds"].values() for nic in bond["nics"]}
-    found |= {one.parent for one in carried(profile) if not one.parent.startswith("bond")}
+    found = {nic for bond in bonds(profile, role).values() for nic in bond["nics"]}
+    found |= {one.parent for one in carried(profile, role) if not one.parent.startswith("bond")}
     return sorted(found, key=lambda name: (len(name), name))
 
 
-def switched(profile: Profile) -> set[str]:
-    """Return the NICs and bonds that need a switch which knows link aggregation and VLANs.
+def switched(profile: Profile, role: Role) -> set[str]:
+    """Return the NICs and bonds of a role that need a switch which knows link aggregation and VLANs.
 
     Those are all bonds, and parents of VLANs. Only the sandbox has such a switch; elsewhere a check refuses them.
     """
-    return {*profile["bonds"], *(one.parent for one in carried(profile) if one.vlan is not None)}
+    return {*bonds(profile, role), *(one.parent for one in carried(profile, role) if one.vlan is not None)}
+
+
+def any_switched(profile: Profile) -> bool:
+    """Return whether nodes of any role need such a switch."""
+    return any(switched(profile, role) for role in roles(profile))
+
+
+def machine_switched(profile: Profile) -> bool:
+    """Return whether nodes of any role have the machine network over such a switch."""
+    return any(carried(profile, role)[0].parent in switched(profile, role) for role in roles(profile))
 
 
 def of_node(
     profile: Profile,
-    networks: list[Network],
+    role: Role,
+    own_networks: list[Network],
     index: int,
     mac_of: Callable[[str], str],
     addresses_of: Callable[[str, Network], list[Address]],
 ) -> tuple[list[Nic], list[Link]]:
-    """Return NICs and links of the node at `index`.
+    """Return NICs and links of the node at `index`, which has this role.
 
-    mac_of: returns the MAC of a NIC; addresses_of: the addresses of an interface in a network.
+    own_networks: of the node, in the order of `networks`; mac_of: returns the MAC of a NIC; addresses_of: the addresses of an interface in a network.
     """
-    ways, bonds, ports = carried(profile), profile["bonds"], switched(profile)
-    holders = {nic: name for name, bond in bonds.items() for nic in bond["nics"]}
+    ways, bonded, ports = carried(profile, role), bonds(profile, role), switched(profile, role)
+    holders = {nic: name for name, bond in bonded.items() for nic in bond["nics"]}
     on: dict[str, list[tuple[Carried, Network]]] = {}
-    for way, network in zip(ways, networks, strict=True):
+    for way, network in zip(ways, own_networks, strict=True):
         on.setdefault(way.parent, []).append((way, network))
 
     def untagged(parent: str) -> Network | None:
@@ -88,7 +135,7 @@ def of_node(
         return addresses_of(name, network) if network else []
 
     made: list[Nic] = []
-    for name in nics(profile):
+    for name in nics(profile, role):
         parent = holders.get(name, name)
         nic: Nic = {
             "name": name,
@@ -100,10 +147,10 @@ def of_node(
             nic |= {"port": f"n{index}-{name}", "mtu": mtu(parent)}
         made.append(nic)
     links: list[Link] = []
-    for parent in sorted(ports, key=lambda name: (name not in bonds, len(name), name)):
-        mac, plain = mac_of(bonds[parent]["nics"][0] if parent in bonds else parent), untagged(parent)
-        if parent in bonds:
-            bond: Bond = {"mode": bonds[parent]["mode"], "nics": list(bonds[parent]["nics"])}
+    for parent in sorted(ports, key=lambda name: (name not in bonded, len(name), name)):
+        mac, plain = mac_of(bonded[parent]["nics"][0] if parent in bonded else parent), untagged(parent)
+        if parent in bonded:
+            bond: Bond = {"mode": bonded[parent]["mode"], "nics": list(bonded[parent]["nics"])}
             links.append({
                 "name": parent, "mac": mac, "mtu": mtu(parent), "bond": bond, "vlan": None,
                 "network": plain["name"] if plain else None, "addresses": own(parent, plain),

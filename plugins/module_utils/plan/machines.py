@@ -136,7 +136,7 @@ class _Network(TypedDict):
 class Network(_Network, total=False):
     """A network; the first of a plan is the machine network.
 
-    Each node has an interface in each but segments: it is either in one of these or in the machine network.
+    Each node has an interface in the machine network or in one segment of it, and in each extra network of its role.
     """
 
     vlan: VlanId | None

@@ -213,19 +213,22 @@ def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
         for index, text in enumerate(addresses):
             given.append(((*path, index), text))
             yield from _outside((*path, index), text, machine)
-    places = {one.name: position for position, one in enumerate(links.carried(profile))}
+    roles = {name: role for name, role, __ in node_names(profile)}
     for name, node in profile["nodes"].items():
+        role = roles.get(name, "master")
+        there = [network for __, network in links.networks(profile, role)]
+        places = {one.name: position for position, one in enumerate(links.carried(profile, role))}
         for nic, settings in node.get("nics", {}).items():
             position = places.get(nic)
             addresses = settings.get("addresses") or []
             path = ("nodes", name, "nics", nic, "addresses")
-            if addresses and position is None and nic in links.nics(profile):
+            if addresses and position is None and nic in links.nics(profile, role):
                 yield path, addresses, f"are those of a bond or a VLAN on it; there are {', '.join(places)}"
             if not addresses or position is None:
                 continue
             subnets = _home(profile, name)
             if position:
-                extra = profile["extra_networks"][position - 1]
+                extra = there[position]
                 subnets = {f: ipaddress.ip_network(extra[f]) for f in _VERSIONS if extra.get(f)}
             else:
                 yield from _one_of_each(path, addresses, stack)

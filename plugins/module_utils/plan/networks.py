@@ -11,7 +11,6 @@ from ..addresses import family as family_of
 from ..vocabulary import ClusterNames
 from . import names
 from .fields import Family
-from .links import carried
 from .machines import Address, Network, Node, Reservation, Route, Subnet, home, in_network, interfaces
 from .model import Vips
 from .options import Profile, RouteOptions
@@ -112,9 +111,9 @@ def tag(networks: list[Network], profile: Profile) -> None:
     networks: the machine network, then the extra ones, in the profile's order; they are changed.
     """
     given: list[Mapping[str, Any]] = [profile["network"], *profile["extra_networks"]]
-    for network, options, way in zip(networks[: len(given)], given, carried(profile), strict=True):
-        if way.vlan is not None:
-            network["vlan"] = way.vlan
+    for network, options in zip(networks[: len(given)], given, strict=True):
+        if options.get("vlan") is not None:
+            network["vlan"] = options["vlan"]
         if options.get("routes"):
             network["routes"] = [_route(route, network) for route in options["routes"]]
 

@@ -16,6 +16,7 @@ from .fields import (
     BootMode,
     Bridge,
     Cidr,
+    ClusterRole,
     Domain,
     Eject,
     File,
@@ -120,7 +121,7 @@ class BondOptions(TypedDict):
 
 
 class LinkOptions(TypedDict, total=False):
-    """How each node's interface in a network is connected."""
+    """How the nodes' interfaces in a network are connected."""
 
     interface: Annotated[str, "parent"] | None
     """The NIC or the bond that carries the network. Null: a NIC of its own, the next one that nothing else uses."""
@@ -157,7 +158,7 @@ class _RequiredName(TypedDict):
 
 
 class ExtraNetworkOptions(_RequiredName, LinkOptions, total=False):
-    """One more network: each node's eth1 and so on, unless `interface` names another. It needs `ipv4`, `ipv6` or both."""
+    """One more network: the eth1 and so on of its nodes, unless `interface` names another. It needs `ipv4`, `ipv6` or both."""
 
     bridge: Bridge | None
     """Name of its bridge. Null: its own name."""
@@ -165,6 +166,8 @@ class ExtraNetworkOptions(_RequiredName, LinkOptions, total=False):
     """MTU in bytes; that of the machine network unless given."""
     nat: bool
     """Whether its packets leave with the host's address."""
+    roles: list[ClusterRole]
+    """The roles whose nodes are in it. All unless given."""
     ipv4: Cidr
     """Its IPv4 network."""
     ipv6: Cidr
@@ -357,7 +360,7 @@ class Profile(TypedDict, total=False):
     """Further hypervisors, which carry machines; services and gateway are those of `hypervisor`. See hypervisors.md."""
     network: NetworkOptions
     bonds: dict[Annotated[str, "bond"], BondOptions]
-    """Bonds of each node, by name (bond0)."""
+    """Bonds of the nodes, by name (bond0). A node has those that carry a network of its role."""
     extra_networks: list[ExtraNetworkOptions]
     """Networks in addition to the machine network."""
     segments: dict[Bridge, SegmentOptions]

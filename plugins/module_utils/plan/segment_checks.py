@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..releases import LATEST, RELEASES
 from ..vocabulary import WITH_VIPS
 from .build import machine, node_names, platform_of
-from .links import carried, switched
+from .links import machine_switched
 from .networks import outside_balancer
 from .options import Profile
 from .presets import FAMILIES, ROLES
@@ -33,7 +33,7 @@ def check_segments(profile: Profile, _cluster: str) -> Iterator[Finding]:
     path: Path = ("segments", min(profile["segments"]))
     if (kind := profile["hypervisor"]["kind"]) != "sandbox":
         yield path, None, f"requires `hypervisor: {{kind: sandbox}}`, which routes between segments, not {kind}"
-    if carried(profile)[0].parent in switched(profile):
+    if machine_switched(profile):
         yield (
             path,
             None,
