@@ -82,8 +82,11 @@ def page(passed: Mapping[str, str | Mapping[str, Any]]) -> str:
     used: dict[str, list[str]] = {}
     options = known()
     for job, given in passed.items():
-        raw = profile.read(given, PROFILES).raw if isinstance(given, str) else given
+        source = profile.read(given, PROFILES) if isinstance(given, str) else profile.inline(given, job, ROOT / "ci")
+        raw = profile.rooted(source).raw
         complete = profile.complete(raw)
+        if raw.get("machines_from"):
+            raw |= {"nodes": complete["nodes"]}  # what the inventory has of them, too
         fenced = TOPOLOGIES[complete["topology"]].fencing
         derived = {
             "platform": build.platform_of(complete),

@@ -49,6 +49,8 @@ class Job(TypedDict):
     expect: Expect | None
     idle_minutes: float
     timeout_minutes: float
+    folder: NotRequired[str]
+    """From where relative paths of a profile in the job start: the folder of the table."""
 
 
 DEFAULTS: Job = {
@@ -115,6 +117,8 @@ def load(name: str, path: Path) -> Job:
     if unknown := sorted(table[name].keys() - DEFAULTS.keys()):
         raise ValueError(f"{path.name}: jobs.{name} has {', '.join(unknown)}; fields are {', '.join(DEFAULTS)}")
     job = cast(Job, {**DEFAULTS, **table[name]})
+    if isinstance(job["profile"], dict):
+        job["folder"] = str(path.absolute().parent)
     check_stages(job["stages"], f"{path.name}: jobs.{name}.stages")
     if job["expect"]:
         check_stages([failing(job["expect"])], f"{path.name}: jobs.{name}.expect.stage")

@@ -107,10 +107,9 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
         # A bond or a VLAN that is missing has its own finding.
         if network["purpose"] == "extra" and (interface in seen.links or planned["name"] in macs):
             wanted = [address["ip"] for address in planned["addresses"]]
-            there = [
-                str(one.get("local")) for one in seen.links.get(interface, {}).get("addr_info") or [] if _wide(one)
-            ]
-            held = [ip for ip in wanted if ip in there] if {*wanted} <= {*there} else there
+            on_link = seen.links.get(interface, {}).get("addr_info") or []
+            all_held = [str(one.get("local")) for one in on_link if _wide(one)]
+            held = wanted if {*wanted} <= {*all_held} else all_held
             yield Finding(network["name"], _at(wanted, interface), _at(held, interface))
         for route in network.get("routes") or []:
             routes = [one for one in seen.routes if _same(one.get("dst"), route["destination"])]

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..addresses import in_url
 from ..release.mirror_set import MirrorSource
 from ..vocabulary import SETTINGS_MANIFEST, WITH_VIPS
 from . import disks, faults, ipi, phases, proxied
@@ -38,6 +39,7 @@ def install_config(
     """
     cluster, installer = plan["cluster"], plan["installer"]
     architecture = _ARCHITECTURES[cluster["arch"]]
+    sources = _joined([*installer["image_digest_sources"], *more_sources])
 
     def pool(name: str, role: str) -> dict[str, Any]:
         return {"name": name, "replicas": len(_of(plan, role)), "architecture": architecture}
@@ -58,7 +60,9 @@ def install_config(
             "serviceNetwork": installer["service_network"],
         },
         "platform": _platform(plan),
-        "pullSecret": json.dumps(merge(pull_secret, _registry_auths(plan)), separators=(",", ":"), sort_keys=True),
+        "pullSecret": json.dumps(
+            merge(pull_secret, _registry_auths(plan, sources)), separators=(",", ":"), sort_keys=True
+        ),
         "sshKey": ssh_key,
     }
     if _of(plan, "arbiter"):
@@ -72,7 +76,7 @@ def install_config(
     if proxy := plan["services"].get("proxy"):
         near = [cluster["domain"], *(subnet["cidr"] for network in plan["networks"] for subnet in network["subnets"])]
         config["proxy"] = {"httpProxy": proxy["url"], "httpsProxy": proxy["url"], "noProxy": ",".join(near)}
-    if sources := _joined([*installer["image_digest_sources"], *more_sources]):
+    if sources:
         config["imageDigestSources"] = sources
     return merge(config, installer["install_config"])
 
@@ -133,12 +137,19 @@ def registry_auth(plan: Plan) -> dict[str, Any]:
     return {"auths": {f"{plan['services']['host']}:{registry['port']}": {"auth": token}}}
 
 
-def _registry_auths(plan: Plan) -> dict[str, Any]:
-    """Return the lab registry's part of the cluster's pull secret: `registry_auth`, and by the name that only the proxy knows."""
+def _registry_auths(plan: Plan, sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the lab registry's part of the cluster's pull secret: `registry_auth`, and by its other names.
+
+    These are the one that only the proxy knows, and its addresses, where mirrors of `sources` have them.
+    """
     made = registry_auth(plan)
     (auth,) = made["auths"].values()
     if registry := proxied.registry(plan["services"]):
         made["auths"][registry] = auth
+    mirrors = {mirror.partition("/")[0] for source in sources for mirror in source["mirrors"]}
+    port = plan["services"]["registry"]["port"]
+    places = (f"{in_url(subnet['gateway'])}:{port}" for subnet in plan["networks"][0]["subnets"])
+    made["auths"].update({place: auth for place in places if place in mirrors})
     return made
 
 

@@ -130,6 +130,10 @@ FORMATS: dict[str, Format] = {
         r"(eth|bond)[0-9]{1,3}(\.[1-9][0-9]{0,3})?",
     ),
     "file": Format("a path from the root or from home, such as ~/.ssh/id_rsa.pub", r"~?/.*"),
+    "own_file": Format(
+        "a path from the root, from home or from the folder of the profile, such as ~/.ssh/id_rsa.pub or manifests",
+        r"~?/.*|[^/~].*",
+    ),
     "image": Format("`lab`, or the path of an image from the root or from home", r"lab|~?/.*"),
     "unit": Format(
         "the name of a unit of systemd, such as nginx.service",

@@ -113,10 +113,10 @@ def _roles(profile: Profile) -> Iterator[Finding]:
     """An extra network is of one role or more, each of which has nodes."""
     known = roles(profile)
     for path, network in networks(profile)[1:]:
-        given = network.get("roles")
-        if given == []:
-            yield (*path, "roles"), given, f"must name a role; leave it out for all of {', '.join(known)}"
-        for index, role in enumerate(given or []):
+        if network.get("roles") == []:
+            yield (*path, "roles"), [], f"must name a role; leave it out for all of {', '.join(known)}"
+        given: list[Role] = network.get("roles") or []
+        for index, role in enumerate(given):
             if role not in known:
                 yield (*path, "roles", index), role, f"no node has this role; there is {', '.join(known)}"
             elif role in given[:index]:

@@ -19,7 +19,6 @@ from .fields import (
     ClusterRole,
     Domain,
     Eject,
-    File,
     Host,
     Ip,
     Label,
@@ -27,6 +26,7 @@ from .fields import (
     Moment,
     Name,
     OneOf,
+    OwnFile,
     Password,
     Platform,
     Port,
@@ -52,7 +52,7 @@ Offset = Annotated[int, Range(1, 1 << 24)]
 class InstallerBuildOptions(TypedDict, total=False):
     """The openshift-install of the stages `image` and `wait`."""
 
-    binary: File | None
+    binary: OwnFile | None
     """Your build of it, which both stages run. Null, and without `git`: agentlab's own installer."""
     git: Source | None
     """A repository of it, which is built with the Go toolchain of this host; `binary` is null then."""
@@ -307,9 +307,9 @@ class InstallerOptions(TypedDict, total=False):
     """The file that describes the machines. `install-config`: `platform.baremetal.hosts`, with their BMCs."""
     fencing_by: Literal["hostName", "macAddress"]
     """What names the node in each of `controlPlane.fencing.credentials`."""
-    ssh_key_file: File | None
+    ssh_key_file: OwnFile | None
     """File with public keys that may log in to the nodes, in addition to the key of the run."""
-    pull_secret_file: File | None
+    pull_secret_file: OwnFile | None
     """File with the pull secret of a real payload's registries. OKD's public images need none."""
     network_type: Literal["OVNKubernetes", "Calico", "Cilium", "Contrail"]
     """The network plugin."""
@@ -319,11 +319,11 @@ class InstallerOptions(TypedDict, total=False):
     """Time servers of the nodes. Null: that of the lab."""
     image_digest_sources: list[DigestSource] | None
     """Mirrors of the release. Null: those of the lab payload."""
-    mirrors_file: File | None
+    mirrors_file: OwnFile | None
     """File with more mirrors: `idms-oc-mirror.yaml` of oc-mirror v2, or what `agentlab mirror` wrote."""
     manifests: dict[Name, dict[str, Any]]
     """Extra manifests, by name: `configure` writes each object to `openshift/NAME.yaml`, and MachineConfigs change the nodes."""
-    manifests_dir: File | None
+    manifests_dir: OwnFile | None
     """Folder with more of them, `*.yaml` and `*.yml`."""
     fips: bool
     """Whether the cluster is installed in FIPS mode."""
@@ -368,7 +368,7 @@ class Profile(TypedDict, total=False):
     master: RoleOptions
     arbiter: RoleOptions
     worker: RoleOptions
-    machines_from: File | None
+    machines_from: OwnFile | None
     """Inventory of existing machines (bare metal), as dev-scripts' `ironic_nodes.json`: its first one is the first node, and so on. What
     `nodes` has is laid over it."""
     nodes: dict[Label, NodeOptions]

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
@@ -19,9 +20,9 @@ from ..vocabulary import LAB_VERSION
 from . import inventory, iscsi, outside, overrides, presets
 from .faults import FAILS
 from .options import Profile
-from .problems import Mismatch, Path, Problem, ProfileError
+from .problems import Finding, Mismatch, Path, Problem, ProfileError
 from .settings import lab_settings
-from .shapes import mismatches
+from .shapes import mismatches, texts
 from .topologies import TOPOLOGIES, preset
 
 # Minimum similarity of a misspelled word (1: identical).
@@ -39,12 +40,16 @@ _SCENARIO = re.compile(r"(?P<topology>[0-9A-Z]+)_(?P<stack>IPV4V6|IPV6V4|IPV4|IP
 
 
 class Source(NamedTuple):
-    """Content of a file: the fields, the file's name, line and column of each field, and the paths of duplicate fields."""
+    """Content of a file: the fields, the file's name, line and column of each field, and the paths of duplicate fields.
+
+    folder: of the file, from which relative paths in it start; None: there is no file, and they are refused.
+    """
 
     raw: dict[str, Any]
     name: str
     positions: Positions
     twice: list[Path]
+    folder: FilePath | None = None
 
     def problem(self, path: Path, value: object, remedy: str) -> Problem:
         """Return a finding as a problem with its line and column.
@@ -86,11 +91,17 @@ def validated(source: Source, cluster: str, *, here: bool = False, files: bool =
     from .capacity import check_here
     from .checks import check
 
+    source = rooted(source)
     wrong = list(mismatches(source.raw, Profile))
     raw, renamed = _renamed(source.raw, wrong)
     if renamed:
         wrong = [one for one in wrong if one.meant in renamed] + list(mismatches(raw, Profile))
-    found = [(path, None, "is a duplicate; remove one") for path in source.twice]
+    found: list[Finding] = [(path, None, "is a duplicate; remove one") for path in source.twice]
+    if source.folder is None:
+        found += [
+            (path, text, "must be a path from the root or from home: there is no file of the profile")
+            for path, text in _relative(source)
+        ]
     found += [(one.path, one.value, one.remedy) for one in wrong]
     raw, withheld, gone = _without(raw, [one for one in wrong if one.meant not in renamed], source.twice)
     profile = complete(raw)
@@ -105,6 +116,25 @@ def validated(source: Source, cluster: str, *, here: bool = False, files: bool =
             [source.problem(*finding) for finding in sorted(found, key=lambda one: source.positions.get(one[0]) or end)]
         )
     return profile
+
+
+def inline(raw: Mapping[str, Any], name: str, folder: str | FilePath | None) -> Source:
+    """Return a profile that is part of something else, such as of a table of jobs. folder: where its relative paths start."""
+    return Source(dict(raw), name, Positions(None), [], FilePath(folder) if folder else None)
+
+
+def rooted(source: Source) -> Source:
+    """Return a profile whose relative paths start from the root; they are those from the folder of its file."""
+    raw = merge(source.raw, {})
+    if source.folder:
+        for path, text in _relative(source):
+            _put(raw, path, os.path.normpath(source.folder / text))
+    return source._replace(raw=raw)
+
+
+def _relative(source: Source) -> Iterator[tuple[Path, str]]:
+    found = texts(source.raw, Profile, "own_file")
+    return ((path, text) for path, text in found if text and not text.startswith(("/", "~")))
 
 
 def overridden(source: Source, components: Mapping[str, str]) -> Source:
@@ -136,7 +166,7 @@ def read(name: str | FilePath, folder: FilePath | None = None) -> Source:
         data = read_file(path)
     except OSError as error:
         raise ProfileError([Problem(str(path), "-", None, f"cannot be read: {error.strerror}")]) from error
-    return parse(data, str(path))
+    return parse(data, str(path))._replace(folder=path.absolute().parent)
 
 
 def find(name: str | FilePath, folder: FilePath | None) -> FilePath | None:

@@ -280,10 +280,12 @@ def _text_node(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 
 
 def _text(name: str, folder: Path | None, components: Mapping[str, str]) -> str:
-    path = profile.find(name, folder)
-    if path and not components:
+    path, source = profile.find(name, folder), profile.overridden(profile.read(name, folder), components)
+    whole = profile.rooted(source)
+    if path and not components and whole.raw == source.raw:
         return decoded(read_file(path), name=str(path))
-    return dump(profile.overridden(profile.read(name, folder), components).raw)
+    # Paths of the copy must not start from its own folder.
+    return dump(whole.raw)
 
 
 def _refuse_other(run_dir: Path, plan: Plan, name: str) -> None:

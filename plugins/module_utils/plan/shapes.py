@@ -123,6 +123,21 @@ def required(record: type) -> Collection[str]:
     return found
 
 
+def texts(value: object, wanted: object, name: str, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield every string of the format `name` at or below `value`, with its path; what is not of the type `wanted` is left out."""
+    allowed = shape(wanted)
+    if isinstance(value, str) and allowed.kind == "string" and allowed.format == name:
+        yield path, value
+    elif isinstance(value, Mapping) and allowed.kind in ("record", "mapping"):
+        known = fields(allowed.record) if allowed.kind == "record" else dict.fromkeys(value, allowed.items)
+        for key, item in value.items():
+            if key in known:
+                yield from texts(item, known[key], name, (*path, key))
+    elif isinstance(value, list) and allowed.kind == "list":
+        for index, item in enumerate(value):
+            yield from texts(item, allowed.items, name, (*path, index))
+
+
 def mismatches(value: object, wanted: object, path: Path = ()) -> Iterator[Mismatch]:
     """Yield every field at or below `value` that is not of the type `wanted`.
 

@@ -239,7 +239,7 @@ def test_a_job_leaves_its_artifacts(
 
 
 def test_a_record_has_what_validate_and_fencing_showed() -> None:
-    job = jobs.Job(**{**jobs.DEFAULTS, "stages": ["prepare"]})  # type: ignore[typeddict-item]
+    job = jobs.Job(**{**jobs.DEFAULTS, "stages": ["prepare"]})
     checks = ({"name": "nodes", "ok": True, "found": ""}, {"name": "pods", "ok": True, "found": ""})
     outage = "the API did not answer for 33.0 s"
     done = [

@@ -28,7 +28,7 @@ master: {vcpu: 2, memory_mib: lots}
 nodes: {master-0: {nics: {en0: {}}}}
 network: {bridge: waytoolongbridgename, ipv4: 192.168.111.5/24}
 settings: {REBOOT_DELAY_SECOND: 5}
-installer: {ssh_key_file: id.pub}
+installer: {ssh_key_file: ''}
 extra_networks: [{ipv4: 10.0.0.0/24}]
 """
     found = problems(tmp_path, text)
@@ -44,7 +44,8 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
             "p.yml:5:41: network.ipv4 is '192.168.111.5/24': must be a network in CIDR form without host bits, such as "
             "192.168.111.0/24",
             "p.yml:6:12: settings.REBOOT_DELAY_SECOND: unknown field; did you mean `REBOOT_DELAY_SECONDS`?",
-            "p.yml:7:13: installer.ssh_key_file is 'id.pub': must be a path from the root or from home, such as ~/.ssh/id_rsa.pub",
+            "p.yml:7:13: installer.ssh_key_file is '': must be a path from the root, from home or from the folder of the profile, "
+            "such as ~/.ssh/id_rsa.pub or manifests",
             "p.yml: extra_networks.0.name: is missing: must be the name of a bridge: at most 15 characters of letters, digits, `_`, `.` and `-`",
         ]
     )

@@ -20,7 +20,6 @@ from pathlib import Path
 
 from ...addresses import in_url
 from ...ci import jobs, outcome, records, shared
-from ...documents import Positions
 from ...errors import LabError
 from ...plan import profile, rundir
 from ...plan.model import Plan
@@ -131,8 +130,10 @@ def _job(args: argparse.Namespace) -> tuple[str, jobs.Job]:
     if args.timeout_minutes:
         job = job | {"timeout_minutes": args.timeout_minutes}
     if args.set or job["overrides"]:
-        values = profile.overridden(profile_of(name, job), jobs.replacements(job, os.environ)).raw
-        job = job | {"profile": jobs.settle(values, args.set)}
+        source = profile.overridden(profile_of(name, job), jobs.replacements(job, os.environ))
+        job = job | {"profile": jobs.settle(source.raw, args.set)}
+        if source.folder:
+            job = job | {"folder": str(source.folder)}
     return name, job
 
 
@@ -140,7 +141,7 @@ def profile_of(name: str, job: jobs.Job) -> profile.Source:
     """Return the profile of a job as it is written; name: of the job, for messages. Raises `ProfileError`."""
     given = job["profile"]
     if isinstance(given, dict):
-        return profile.Source(given, name, Positions(None), [])
+        return profile.inline(given, name, job.get("folder"))
     return profile.read(given, PROFILES)
 
 

@@ -120,11 +120,12 @@ class Runner:
         self.run_dir = run_dir(cluster)
         profile = job["profile"]
         if isinstance(profile, dict):
+            from ...plan.profile import inline, rooted
             from ...plan.rundir import dump
 
             # Named as the job: former runs of a profile are known by its name.
             name = f"{artifacts.folder.name}.yml"
-            artifacts.write(name, dump(profile))
+            artifacts.write(name, dump(rooted(inline(profile, name, job.get("folder"))).raw))
             profile = str(artifacts.folder / name)
         self.profile = profile or None
         self.found: Run | None = None
