@@ -198,6 +198,35 @@ def test_media_are_taken_out_by_the_plan_of_the_cluster(tmp_path: Path) -> None:
     assert re.findall(r"SEEN (\w+)", done.stdout) == ["first", "second"]
 
 
+def test_a_second_cluster_has_its_own_hosts_only(tmp_path: Path) -> None:
+    """Hypervisors and the observer of the first cluster stayed in the groups of the inventory, in which every play for the second ran."""
+    first = {"kind": "ssh", "host": "lab.example.com", "address": "192.0.2.1", "state_dir": str(tmp_path / "one")}
+    further = {"name": "h2", "kind": "ssh", "host": "lab2.example.com", "address": "192.0.2.2"}
+    profiles = {
+        "first": {"topology": "sno", "hypervisor": first, "hypervisors": [further]},
+        "second": {"topology": "sno", "hypervisor": {"kind": "local", "state_dir": str(tmp_path / "two")}},
+    }
+    plays: list[dict[str, Any]] = []
+    for name in ("first", "second", "first"):
+        (tmp_path / f"{name}.yml").write_text(yaml.safe_dump(profiles[name]))
+        given = {"agentlab_cluster": name, "agentlab_profile": f"{tmp_path}/{name}.yml"}
+        plays.append({"import_playbook": "agentlab.ocp.destroy", "vars": given})
+        plays.append({"import_playbook": "agentlab.ocp.gather", "vars": given, "when": False})  # the hosts alone
+    (tmp_path / "play.yml").write_text(yaml.safe_dump(plays))
+    local = ["-e", "ansible_connection=local", "-e", f"ansible_python_interpreter={sys.executable}"]
+    done = run(tmp_path, "play.yml", *local, "--check", environment={"PWD": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    seen = re.findall(r"^PLAY \[(Remove the cluster|Gather)\](.*?)(?=^PLAY )", done.stdout, re.MULTILINE | re.DOTALL)
+    hosts = [(play, sorted(set(re.findall(r"^\w+: \[([\w-]+)\]", text, re.MULTILINE)))) for play, text in seen]
+    several = [
+        ("Remove the cluster", ["h2", "hypervisor"]),
+        ("Gather", ["h2", "hypervisor", "observer"]),
+        ("Gather", ["observer"]),
+    ]
+    one = [("Remove the cluster", ["hypervisor"]), ("Gather", ["hypervisor"]), ("Gather", ["hypervisor"])]
+    assert hosts == [*several, *one, *several]
+
+
 @pytest.mark.parametrize("playbook", ["boot", "add_nodes", "wait"])
 def test_a_play_whose_only_host_is_excluded_fails(tmp_path: Path, playbook: str) -> None:
     """It is for the first of the hypervisors, and was left out when another one was in the limit."""
