@@ -21,7 +21,6 @@ from urllib.parse import quote
 from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from ...plugins.module_utils.releases.model import TOKENS
 from . import catalog, handlers, images, limits, metrics, names
 from .api import OPERATIONS, Operation, query_value
 from .aside import QUICK, aside
@@ -151,8 +150,8 @@ class Service:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         key = engine.config.get("EC_PUBLIC_KEY_PEM")
-        one_token = bool(engine.config.get(TOKENS["infra-env"]))
-        self.auth = Local(key, one_token=one_token) if engine.config.auth_type == "agent-installer-local" else None
+        local = engine.config.auth_type == "agent-installer-local"
+        self.auth = Local(key, one_token=engine.config.one_token) if local else None
         self.connections = limits.Connections()
         self.bodies = limits.RequestBodies()
         #: Requests in progress.

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json
-from ...plugins.module_utils.releases import OLDEST, RELEASES
+from ...plugins.module_utils.releases import OLDEST, RELEASES, ReleaseProfile, UnknownRelease, by_name, by_version
+from ...plugins.module_utils.releases.model import PROFILE_VARIABLE
 from .hardware import Requirement
 
 #: Longest duration of a setting, in seconds.
@@ -217,6 +218,26 @@ class Config:
         """Return whether the agent-based installer runs this service."""
         return self.get("INSTALL_INVOKER") == "agent-installer"
 
+    @property
+    def release(self) -> ReleaseProfile:
+        """The release that this service is part of: the one that the installer followed, or else that of the release image.
+
+        Only the lab's installer names it (AGENTLAB_RELEASE_PROFILE), and only if it is not that of the release image. Without
+        either, it is the newest. ValueError if there is no such release.
+        """
+        name = self.get(PROFILE_VARIABLE)
+        if name:
+            try:
+                return by_name(name)
+            except UnknownRelease as err:
+                raise ValueError(f"environment variable {PROFILE_VARIABLE}: {err}") from None
+        return by_version(next((str(image.get("version")) for image in self.release_images()), ""))
+
+    @property
+    def one_token(self) -> bool:
+        """Return whether agents and users have the same token, as the agent-based installer gives them in some releases."""
+        return self.abi and self.release.auth == "infra-env"
+
     def setting(self, name: str, cluster: Mapping[str, str] | None = None) -> str:
         """Value of a setting: environment, then the cluster's ConfigMap, then upstream's default.
 
@@ -268,7 +289,7 @@ class Config:
         Call it once; it returns the configuration itself. ValueError names the variable, its value and what would be
         valid: JSON variables, durations, numbers and AUTH_TYPE.
         """
-        self.requirements(), self.release_images(), self.os_images()
+        self.requirements(), self.release, self.os_images()
         for name, default in DEFAULTS.items():
             if name.endswith(("TIMEOUT", "INTERVAL", "TIME", "SECONDS")) and default:
                 try:

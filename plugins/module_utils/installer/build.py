@@ -16,6 +16,7 @@ from ..release.payload import Release, extract_file
 from ..release.registry import Registry, RegistryError
 from ..releases import ReleaseProfile, UnknownRelease, by_name, by_version
 from ..releases.distributions import of_version
+from ..releases.model import PROFILE_VARIABLE
 from ..state import write_atomic
 from ..vocabulary import Component
 from . import credentials, mirrors
@@ -77,7 +78,7 @@ class Options:
             cache=Path(cache) / "agentlab",
             release_image=environment.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE", ""),
             release_version=environment.get("AGENTLAB_RELEASE_VERSION", ""),
-            release_profile=environment.get("AGENTLAB_RELEASE_PROFILE", ""),
+            release_profile=environment.get(PROFILE_VARIABLE, ""),
             os_image={
                 key.removeprefix(override).removeprefix("_").lower(): value
                 for key, value in environment.items()
@@ -245,7 +246,7 @@ class Build:
         try:
             return by_name(self.options.release_profile)
         except UnknownRelease as error:
-            raise InstallerError(f"AGENTLAB_RELEASE_PROFILE: {error}") from error
+            raise InstallerError(f"{PROFILE_VARIABLE}: {error}") from error
 
     def release(self) -> Release:
         """The release, readable through the mirrors and with the pull secret and CA bundle of the inputs.

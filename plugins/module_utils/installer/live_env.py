@@ -10,6 +10,8 @@ from typing import Any
 from ..addresses import in_url
 from ..ignition.config import Config
 from ..ignition.live import add_files, env_file
+from ..releases import by_version
+from ..releases.model import PROFILE_VARIABLE
 from ..vocabulary import Port
 from . import mirrors
 from .build import Build
@@ -198,6 +200,8 @@ def add_common(
         env |= {"EC_PUBLIC_KEY_PEM": tokens["PublicKey"], build.profile.user_token: tokens["UserAuthToken"]}
     if build.profile.auth == "personas":
         env["WATCHER_AUTH_TOKEN"] = tokens["WatcherAuthToken"]
+    if build.profile != by_version(build.version):
+        env[PROFILE_VARIABLE] = build.profile.name
     # Upstream has it last, apart from the profile's other variables.
     if _LAST in env:
         env[_LAST] = env.pop(_LAST)

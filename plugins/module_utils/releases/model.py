@@ -9,6 +9,8 @@ from typing import Literal
 
 TOKENS: Mapping[str, str] = MappingProxyType({"personas": "USER_AUTH_TOKEN", "infra-env": "AGENT_AUTH_TOKEN"})
 """Variable with the token of the programs on the rendezvous host, for each way in which the service authenticates its clients."""
+PROFILE_VARIABLE = "AGENTLAB_RELEASE_PROFILE"
+"""Variable with the name of the release to follow, of the installer and of the service that it configures."""
 
 
 @dataclass(frozen=True, kw_only=True)

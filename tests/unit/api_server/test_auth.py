@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import auth
+from ansible_collections.agentlab.ocp.payload.api_server.config import Config
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials
 
 from .description import BASE
@@ -144,11 +145,36 @@ async def test_refusals(tmp_path: Path, headers: dict[str, str], status: int, te
             assert text in body["message"]
 
 
+@pytest.mark.parametrize(
+    ("version", "more", "one"),
+    [
+        ("4.16.9", {}, False),
+        ("4.17.0-rc.1", {}, True),
+        ("4.18.2", {"AGENT_AUTH_TOKEN": "t"}, False),
+        ("4.18.2", {"AGENTLAB_RELEASE_PROFILE": "4.17"}, True),
+        ("4.17.1", {"INSTALL_INVOKER": "assisted-installer"}, False),
+        ("", {}, False),
+    ],
+)
+def test_the_release_decides_on_the_tokens(version: str, more: dict[str, str], one: bool) -> None:
+    """The service took any release for 4.17 that had a variable of that release in its environment."""
+    images = json.dumps([{"openshift_version": version[:4], "version": version, "url": "r"}] if version else [])
+    config = Config({"RELEASE_IMAGES": images, "INSTALL_INVOKER": "agent-installer", **more}).check()
+    assert config.one_token is one
+
+
+def test_an_unknown_release_stops_the_service() -> None:
+    with pytest.raises(ValueError, match="AGENTLAB_RELEASE_PROFILE: '3' is not a known release"):
+        Config({"AGENTLAB_RELEASE_PROFILE": "3"}).check()
+
+
 async def test_release_4_17_has_one_token(tmp_path: Path) -> None:
     """Its rendezvous host never got further: the service asked for a claim that the only token does not have."""
     tokens = credentials.infra_env_token(str(uuid.uuid4()))
     token = tokens["UserAuthToken"]
-    config = {**LOCAL, "EC_PUBLIC_KEY_PEM": tokens["PublicKey"], "AGENT_AUTH_TOKEN": token}
+    images = [{"openshift_version": "4.17", "version": "4.17.3", "cpu_architecture": "x86_64", "url": "r"}]
+    config = {**LOCAL, "EC_PUBLIC_KEY_PEM": tokens["PublicKey"], "RELEASE_IMAGES": json.dumps(images)}
+    config["INSTALL_INVOKER"] = "agent-installer"
     async with Lab(tmp_path, config) as lab:
         assert (await lab.raw("GET", f"{V2}/infra-envs", headers={"Authorization": token}))[0] == 200
         assert (await lab.raw("GET", f"{V2}/infra-envs"))[0] == 401

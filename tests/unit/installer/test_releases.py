@@ -54,7 +54,7 @@ def env(text: str) -> dict[str, str]:
 
 
 def image(directory: Any, release: str, **more: Any) -> dict[str, str]:
-    directory.create("image", release_profile=release, release_version=f"{release}.9", **more)
+    directory.create("image", release_profile=release, **{"release_version": f"{release}.9", **more})
     found: dict[str, str] = directory.files()
     return found
 
@@ -91,6 +91,12 @@ def test_4_17_has_one_token(sno: Any) -> None:
     assert "--env AGENT_AUTH_TOKEN" in units and "--env USER_AUTH_TOKEN" not in units
     known = state.load_wait_for(sno.path)
     assert (known.token, known.scheme) == (token, "user")
+    assert "AGENTLAB_RELEASE_PROFILE" not in service
+
+
+def test_another_release_than_that_of_the_image_is_named_to_the_service(sno: Any) -> None:
+    files = image(sno, "4.17", release_version="4.18.2")
+    assert env(files[SERVICE_ENV])["AGENTLAB_RELEASE_PROFILE"] == "4.17"
 
 
 def test_tokens_follow_the_release(sno: Any) -> None:
