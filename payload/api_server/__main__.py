@@ -25,7 +25,7 @@ LOG = logging.getLogger("assisted-service")
 
 
 async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[list[str]], None] | None = None) -> int:
-    """Serve until a signal, or with the ending `abi` until the rendezvous host reboots. The exit code is 0.
+    """Serve until a signal, or with `exit_on_reboot` until the rendezvous host reboots. The exit code is 0.
 
     `ready` is called with the URLs when all addresses are listened on.
     """
@@ -41,7 +41,7 @@ async def serve(config: Config, listen: list[tuple[str, int]], ready: Callable[[
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, done.set)
-    if config.ending == "abi":
+    if config.exit_on_reboot:
 
         def ended(cluster: Cluster) -> None:
             delay = (

@@ -185,8 +185,8 @@ class Config:
     env: Mapping[str, str] = field(default_factory=dict)
     data_dir: Path = Path("/data")
     state_file: Path = Path("/data/assisted.sqlite")
-    #: `abi`: the service ends when the rendezvous host reboots; `hub`: it continues until installed.
-    ending: str = "hub"
+    #: Whether the service ends when the rendezvous host reboots.
+    exit_on_reboot: bool = False
 
     def get(self, name: str, default: str = "") -> str:
         """A variable of the environment; empty counts as unset."""

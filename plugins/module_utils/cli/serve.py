@@ -62,10 +62,9 @@ def assisted_service(argv: list[str]) -> int:
         "--auth", choices=("none", "local"), default="none", help="local: tokens are written to DIR/tokens.json"
     )
     parser.add_argument(
-        "--ending",
-        choices=("abi", "hub"),
-        default="hub",
-        help="abi: ends when the rendezvous host reboots; hub: continues until installed",
+        "--exit-on-reboot",
+        action="store_true",
+        help="end when the rendezvous host reboots, as the service of the agent-based installer does",
     )
     parser.add_argument(
         "--data",
@@ -81,12 +80,14 @@ def assisted_service(argv: list[str]) -> int:
         # Without signers there is no cluster to create configs for: hosts get empty ones.
         environment = {"DUMMY_IGNITION": "false" if SIGNERS in os.environ else "true", **os.environ}
         environment["AUTH_TYPE"] = {"none": "none", "local": "agent-installer-local"}[options.auth]
-        if options.ending == "abi":
+        if options.exit_on_reboot:
             environment["INSTALL_INVOKER"] = "agent-installer"
         if options.auth == "local":
             environment["EC_PUBLIC_KEY_PEM"], path = _tokens(options.data)
             say(f"tokens: {path}")
-        config = Config(environment, options.data, options.data / "assisted-service.sqlite", options.ending).check()
+        config = Config(
+            environment, options.data, options.data / "assisted-service.sqlite", exit_on_reboot=options.exit_on_reboot
+        ).check()
         work = serve(config, [options.listen], lambda urls: say(f"assisted-service listens on {urls[0]}"))
         code: int = asyncio.run(work)
         return code

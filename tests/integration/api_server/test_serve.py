@@ -1,4 +1,4 @@
-"""`agentlab serve assisted-service` as a process: page, tokens, a kill that loses nothing, and the ABI ending."""
+"""`agentlab serve assisted-service` as a process: page, tokens, a kill that loses nothing, and the end at a reboot."""
 
 from __future__ import annotations
 
@@ -179,10 +179,10 @@ def test_local_tokens(served: Served) -> None:
     assert served.call("GET", f"{V2}/clusters", Watcher_Authorization=tokens["watcherAuth"]) == []
 
 
-def test_abi_ending(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_exits_when_the_rendezvous_host_reboots(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"HOST_MONITOR_INTERVAL": "50ms", "CLUSTER_MONITOR_INTERVAL": "50ms"}.items():
         monkeypatch.setenv(name, value)
-    served.options = ("--ending", "abi")
+    served.options = ("--exit-on-reboot",)
     served.start()
     cluster = served.call("POST", f"{V2}/clusters", CLUSTER)
     infra_env = served.call(

@@ -176,24 +176,22 @@ def through_openshift_install(folder: Path) -> Callable[..., dict[str, Any]]:
 
 
 class Installation:
-    """One installation. `ending` is abi (the service runs on the first host and ends with it) or hub (it stays)."""
+    """One installation. `on_host`: the service runs on the first host and ends with it."""
 
     limits: dict[str, str] = {}  # noqa: RUF012 - of the service
     render: Callable[..., dict[str, Any]] = staticmethod(render)
     events: list[tuple[str, dict[str, Any]]]
 
-    def __init__(self, lab: Lab, tls: Path, roles: dict[str, str], ending: str, **cluster: Any) -> None:
+    def __init__(self, lab: Lab, tls: Path, roles: dict[str, str], *, on_host: bool, **cluster: Any) -> None:
         self.events = []
-        self.lab, self.roles, self.ending, self.cluster_fields, self.tls = lab, roles, ending, cluster, tls
+        self.lab, self.roles, self.on_host, self.cluster_fields, self.tls = lab, roles, on_host, cluster, tls
         for name, text in _PROGRAMS.items():
             program = lab.directory / "bin" / name
             program.write_text(f"#!/bin/sh\n{text}")
             program.chmod(0o755)
         self.hosts = {name: lab.add(name, f"192.168.111.{20 + index}") for index, name in enumerate(roles)}
         first = next(iter(self.hosts.values()))
-        address, self.service_namespace = (
-            (first.address, first.namespace) if ending == "abi" else ("192.168.111.1", lab.prefix)
-        )
+        address, self.service_namespace = (first.address, first.namespace) if on_host else ("192.168.111.1", lab.prefix)
         self.base = f"http://{address}:8090"
         self.cluster: dict[str, Any] = {}
         self.stages: dict[str, list[str]] = {name: [] for name in roles}
@@ -229,7 +227,7 @@ class Installation:
                 host._resolve(live)
             if (live / "reboot").exists() and name not in self.rebooted:
                 self.rebooted.add(name)
-                if self.ending == "abi" and host is next(iter(self.hosts.values())):
+                if self.on_host and host is next(iter(self.hosts.values())):
                     self._stop_service.set()
                 host.shut_down()
                 threading.Thread(
@@ -246,7 +244,7 @@ class Installation:
             "PULL_SECRET_TOKEN": "token",
             "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR": str(self.tls),
             "BOOTSTRAP_HOST_MAC": "52:54:00:00:00:00",
-            "INSTALL_INVOKER": "agent-installer" if self.ending == "abi" else "assisted-installer",
+            "INSTALL_INVOKER": "agent-installer" if self.on_host else "assisted-installer",
             **SETTINGS,
             **self.limits,
         }

@@ -1,4 +1,4 @@
-"""Single node and three masters with a worker, from `install` to an available cluster, with both endings."""
+"""Single node and three masters with a worker, from `install` to an available cluster, with the service on the rendezvous host and elsewhere."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def available(lab: Lab) -> bool:
 )
 @pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
 def test_real_controller_on_a_single_node(lab: Lab, tmp_path: Path) -> None:
-    Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "abi", high_availability_mode="None").run()
+    Installation(
+        lab, signers(tmp_path / "tls"), {"master-0": "master"}, on_host=True, high_availability_mode="None"
+    ).run()
     until("the cluster is available", lambda: available(lab))
 
     def controller() -> str:
@@ -57,7 +59,9 @@ def test_real_controller_on_a_single_node(lab: Lab, tmp_path: Path) -> None:
 @pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
 def test_single_node_with_the_configs_of_openshift_install(lab: Lab, tmp_path: Path) -> None:
     """As with the real assisted service, which knows its configs from there."""
-    run = Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "abi", high_availability_mode="None")
+    run = Installation(
+        lab, signers(tmp_path / "tls"), {"master-0": "master"}, on_host=True, high_availability_mode="None"
+    )
     (tmp_path / "configs").mkdir()
     run.render = through_openshift_install(tmp_path / "configs")
     run.run()
@@ -68,7 +72,9 @@ def test_single_node_with_the_configs_of_openshift_install(lab: Lab, tmp_path: P
 @pytest.mark.slow
 @pytest.mark.parametrize("lab", ["192.168.111.20"], indirect=True)
 def test_single_node(lab: Lab, tmp_path: Path) -> None:
-    run = Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "abi", high_availability_mode="None")
+    run = Installation(
+        lab, signers(tmp_path / "tls"), {"master-0": "master"}, on_host=True, high_availability_mode="None"
+    )
     run.run()
     until("the cluster is available", lambda: available(lab))
     assert run.stages["master-0"] == [
@@ -98,7 +104,9 @@ def test_single_node(lab: Lab, tmp_path: Path) -> None:
 def test_a_cluster_that_does_not_come_up(lab: Lab, tmp_path: Path) -> None:
     """The service ends it; the controller reports which operators are missing, and keeps the cluster's objects."""
     lab.settings.write_text(json.dumps({**SETTINGS, "OPERATOR_SETTLE_SECONDS": "8"}))
-    run = Installation(lab, signers(tmp_path / "tls"), {"master-0": "master"}, "hub", high_availability_mode="None")
+    run = Installation(
+        lab, signers(tmp_path / "tls"), {"master-0": "master"}, on_host=False, high_availability_mode="None"
+    )
     run.limits = {"FINALIZING_STAGE_WAITING_FOR_CLUSTER_OPERATORS_TIMEOUT": "5s"}
     run.run()
     until("the service reports error", lambda: run.cluster["status"] == "error")
@@ -120,10 +128,10 @@ def test_a_cluster_that_does_not_come_up(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lab", ["192.168.111.5"], indirect=True)
-@pytest.mark.parametrize("ending", ["abi", "hub"])
-def test_three_masters_and_a_worker(lab: Lab, tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize("on_host", [True, False])
+def test_three_masters_and_a_worker(lab: Lab, tmp_path: Path, on_host: bool) -> None:
     roles = {"master-0": "master", "master-1": "master", "master-2": "master", "worker-0": "worker"}
-    run = Installation(lab, signers(tmp_path / "tls"), roles, ending, **VIPS)
+    run = Installation(lab, signers(tmp_path / "tls"), roles, on_host=on_host, **VIPS)
     run.run()
     until("the cluster is available", lambda: available(lab))
     writing = ["Writing image to disk", *(f"Writing image to disk: {percent}%" for percent in (6, 40, 52, 99, 100))]
@@ -149,7 +157,7 @@ def test_three_masters_and_a_worker(lab: Lab, tmp_path: Path, ending: str) -> No
         "Waiting for control plane",
         "Rebooting",
     ]
-    if ending == "hub":
+    if not on_host:
         until("the service reports installed", lambda: run.cluster["status"] == "installed")
         assert all(stages[-1] == "Done" for stages in run.stages.values())
         zones = {node["metadata"]["name"]: node["metadata"]["labels"].get("zone") for node in lab.objects("nodes")}
