@@ -119,11 +119,6 @@ def _check_size(width: int, height: int) -> None:
         raise LabError(f"the picture of the screen has {width} x {height} dots; {MOST} x {MOST} is the most")
 
 
-def to_ppm(picture: Picture) -> bytes:
-    """Return the picture as PPM."""
-    return b"P6\n%d %d\n255\n" % (picture.width, picture.height) + picture.dots
-
-
 def to_png(picture: Picture) -> bytes:
     """Return the picture as PNG (RGB, 8 bits)."""
     line = picture.width * 3
