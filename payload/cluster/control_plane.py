@@ -280,15 +280,15 @@ class ControlPlane:
         It waits without limit until all masters but this host, two at most, are ready and follow the store.
         """
         wanted = max(1, min(cluster_facts.count(self.facts, "master") - 1, 2))
-        said = None
+        reported = None
         while True:
             joined = len(node_list.ready(self.store.items("nodes"), "master"))
             state = (joined, len(self.member.followers))
             if min(state) >= wanted:
                 break
-            if state != said:
+            if state != reported:
                 log.info("waiting for %d masters: %d are ready, %d members follow the store", wanted, *state)
-                said = state
+                reported = state
             await asyncio.sleep(STEP_SECONDS)
         if self.keepalived:
             await asyncio.to_thread(self.keepalived.stop)

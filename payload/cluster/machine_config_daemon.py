@@ -136,16 +136,16 @@ def fetch(url: str, ca: str) -> dict[str, Any]:
 def firstboot(node_config: Path, root: Path, run: Run) -> int:
     """Fetch the node's config without a timeout (as Ignition does), apply it and start its units."""
     wanted = load_json(node_config.read_bytes(), name=str(node_config))
-    said = ""
+    reported = ""
     while True:
         try:
             config = fetch(wanted["url"], wanted["ca"])
             break
         except (OSError, ValueError) as error:
             text = f"waiting for {wanted['url']}: {error}"
-            if text != said:
+            if text != reported:
                 print(text, flush=True)
-            said = text
+            reported = text
             time.sleep(RETRY_SECONDS)
     units = apply(config, root, run)
     print(

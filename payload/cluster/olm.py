@@ -72,8 +72,8 @@ class Lifecycle:
             }
             self.store.update(VERSIONS, {**version, "status": status})
         done = version is not None and version["status"].get("phase") in ("Installing", "Succeeded")
-        told = {"installedCSV": name, "state": "AtLatestKnown"} if done else {"state": "UpgradePending"}
-        self._report(subscription, {"currentCSV": name, **told})
+        state = {"installedCSV": name, "state": "AtLatestKnown"} if done else {"state": "UpgradePending"}
+        self._report(subscription, {"currentCSV": name, **state})
 
     def _report(self, subscription: Object, status: Object) -> None:
         known = subscription.get("status") or {}

@@ -84,7 +84,7 @@ def start() -> list[subprocess.Popen[bytes]]:
 
 def watch(daemons: list[subprocess.Popen[bytes]], own: str) -> None:
     """Write the other node's state repeatedly. Raises Ended."""
-    said, formed = "", CONFIG / fencing.FORMED
+    reported, formed = "", CONFIG / fencing.FORMED
     while True:
         for command, daemon in zip(DAEMONS, daemons, strict=True):
             if daemon.poll() is not None:
@@ -95,9 +95,9 @@ def watch(daemons: list[subprocess.Popen[bytes]], own: str) -> None:
         if state == fencing.ONLINE:
             formed.touch()
         fencing.write_state(RUN, state)
-        if state != said:
+        if state != reported:
             print(f"the other node is {state}", flush=True)
-            said = state
+            reported = state
         time.sleep(POLL_SECONDS[state] if formed.exists() else UNFORMED_SECONDS)
 
 

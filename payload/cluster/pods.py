@@ -44,14 +44,14 @@ def retry(what: str, action: Callable[[], T]) -> T:
 
     what: for the log, which has each new message once. Only KubeError is caught.
     """
-    said = ""
+    message = ""
     while True:
         try:
             return action()
         except KubeError as error:
-            if str(error) != said:
+            if str(error) != message:
                 log.info("%s: %s", what, error)
-            said = str(error)
+            message = str(error)
             time.sleep(RETRY_SECONDS)
 
 
@@ -158,7 +158,7 @@ class ContainerPod(Pod):
             failures = 0 if time.monotonic() - begin > BACKOFF_RESET else failures
             pause = min(BACKOFF_SECONDS * 2 ** (failures - 1), BACKOFF_LIMIT) if failures else 0.0
             failures += 1
-            said = state["terminated"].get("message", "")
+            message = state["terminated"].get("message", "")
             if made:
                 self.last = state
                 text = f"back-off {pause:g}s restarting failed container={self.container['name']} pod={self.name}"
@@ -166,7 +166,7 @@ class ContainerPod(Pod):
                 self.restarts += 1
             else:
                 again = "ImagePullBackOff" if failures > 1 else "ErrImagePull"
-                self.post("Pending", waiting(again if _PULL.search(said) else "CreateContainerError", said))
+                self.post("Pending", waiting(again if _PULL.search(message) else "CreateContainerError", message))
             self._pause(pause or RETRY_SECONDS * (not made))
 
     def _pause(self, seconds: float) -> None:

@@ -37,20 +37,20 @@ def dry_flags() -> tuple[Flag, ...]:
     enabled = os.environ.get("DRY_ENABLE") or "false"
     if enabled not in TRUE | FALSE:
         fatal(f"DRY_ENABLE: {enabled!r} is neither true nor false")
-    told = {name: os.environ.get(variable, "") for name, variable in DRY_VARIABLES.items()}
+    values = {name: os.environ.get(variable, "") for name, variable in DRY_VARIABLES.items()}
     return (
         Flag(
             "dry-run",
             enabled in TRUE,
             "Communicate with the service as usual, but only simulate changes of the machine",
         ),
-        Flag("force-id", told["force-id"], "In a dry run: the host's id"),
-        Flag("force-mac", told["force-mac"], "In a dry run: the MAC address of the only reported interface"),
-        Flag("force-hostname", told["force-hostname"], "In a dry run: the host's name"),
-        Flag("forced-ipv4", told["forced-ipv4"], "In a dry run: the address of the only reported interface"),
+        Flag("force-id", values["force-id"], "In a dry run: the host's id"),
+        Flag("force-mac", values["force-mac"], "In a dry run: the MAC address of the only reported interface"),
+        Flag("force-hostname", values["force-hostname"], "In a dry run: the host's name"),
+        Flag("forced-ipv4", values["forced-ipv4"], "In a dry run: the address of the only reported interface"),
         Flag(
             "fake-reboot-marker-path",
-            told["fake-reboot-marker-path"],
+            values["fake-reboot-marker-path"],
             "In a dry run: the file that simulates the reboot when it appears",
         ),
     )

@@ -209,8 +209,8 @@ def install(args: list[str], context: Context) -> Iterator[Result]:
             if code == 0:
                 return
         output.seek(max(output.tell() - 4096, 0))
-        said = output.read().decode(errors="replace")
-    yield Result("", "" if code == 0 else said, code)
+        text = output.read().decode(errors="replace")
+    yield Result("", "" if code == 0 else text, code)
 
 
 def stop(args: list[str], context: Context) -> Result:

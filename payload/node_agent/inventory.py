@@ -171,11 +171,11 @@ def system_vendor(root: Path = ROOT, cpu_flags: list[str] | None = None) -> dict
     """
     dmi = root / "sys/class/dmi/id"
 
-    def told(name: str) -> str:
+    def field(name: str) -> str:
         """As upstream: a firmware without tables is unknown, which differs from an empty string in a table."""
         return host.read(dmi / name) if (dmi / name).exists() else "unknown"
 
-    product, maker = told("product_name"), told("sys_vendor")
+    product, maker = field("product_name"), field("sys_vendor")
     if host.read(dmi / "product_family") in ("oVirt", "RHV"):
         product = "oVirt"
     if host.read(dmi / "chassis_asset_tag") == "OracleCloud.com":
@@ -183,14 +183,14 @@ def system_vendor(root: Path = ROOT, cpu_flags: list[str] | None = None) -> dict
     # A hypervisor sets a processor flag for its guests and, with Xen or Hyper-V, for the system that manages the guests,
     # which is not a guest. systemd-detect-virt distinguishes them, and knows more ways.
     told_by_flag = "hypervisor" in (cpu_flags or ())
-    asked = Result("", "", 0)
+    detected = Result("", "", 0)
     if not told_by_flag or (root / "proc/xen").exists() or maker == "Microsoft Corporation":
-        asked = host.run(["systemd-detect-virt", "--vm"], 10, host=True)
-    virtual = told_by_flag if asked.exit_code == host.NOT_FOUND else asked.exit_code == 0
+        detected = host.run(["systemd-detect-virt", "--vm"], 10, host=True)
+    virtual = told_by_flag if detected.exit_code == host.NOT_FOUND else detected.exit_code == 0
     return {
         "manufacturer": maker,
         "product_name": product,
-        "serial_number": told("product_serial"),
+        "serial_number": field("product_serial"),
         "virtual": virtual,
     }
 
@@ -212,8 +212,8 @@ def bmc_channels(root: Path = ROOT) -> range:
 def bmc_address(root: Path = ROOT) -> str:
     """Return the address that the machine's BMC reports through IPMI; 0.0.0.0 if it has none."""
     for channel in bmc_channels(root):
-        told = host.run(["ipmitool", "lan", "print", str(channel)], 10)
-        for line in told.output.splitlines() if told.exit_code == 0 else ():
+        result = host.run(["ipmitool", "lan", "print", str(channel)], 10)
+        for line in result.output.splitlines() if result.exit_code == 0 else ():
             key, __, value = (part.strip() for part in line.partition(":"))
             if key == "IP Address" and value != "0.0.0.0" and IPV4.fullmatch(value):
                 return value
@@ -230,8 +230,8 @@ def bmc_v6address(root: Path = ROOT) -> str:
         if not re.search(r"^IPv6/IPv4 Addressing Enables: (both|ipv6)\s*$", enabled, re.MULTILINE):
             continue
         for kind in ("dynamic", "static"):
-            told = host.run(["ipmitool", "lan6", "print", str(channel), f"{kind}_addr"], 10).output
-            for block in re.split(r"^(?=\S)", told, flags=re.MULTILINE):
+            output = host.run(["ipmitool", "lan6", "print", str(channel), f"{kind}_addr"], 10).output
+            for block in re.split(r"^(?=\S)", output, flags=re.MULTILINE):
                 fields = {
                     key.strip(): value.strip()
                     for key, __, value in (line.partition(":") for line in block.splitlines())
@@ -347,7 +347,7 @@ def rehearsed(inventory: dict[str, Any], dry: flags.Dry) -> dict[str, Any]:
     }
 
 
-def told(limits: dict[str, int], dry: flags.Dry, gpu: gpus.GpuConfig | None = None) -> Result:
+def measured(limits: dict[str, int], dry: flags.Dry, gpu: gpus.GpuConfig | None = None) -> Result:
     inventory = collect(disk_min_bytes=limits["disk-min-size"], gpu=gpu)
     return Result(limited(rehearsed(inventory, dry) if dry.enabled else inventory, limits["output-max-size"]))
 
@@ -364,7 +364,7 @@ def step(args: list[str], context: Context) -> Result:
         if name not in limits or not value.isdigit():
             raise ValueError(f"inventory: unknown argument {word}")
         limits[name] = int(value)
-    return told(limits, context.dry)
+    return measured(limits, context.dry)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -376,7 +376,7 @@ def main(argv: list[str] | None = None) -> int:
         config = gpus.config(None)
     limits = {"output-max-size": options.output_max_size, "disk-min-size": options.disk_min_size}
     return program(
-        "inventory", lambda args, context: told(limits, context.dry, config), argv, arguments=None, extra=FLAGS
+        "inventory", lambda args, context: measured(limits, context.dry, config), argv, arguments=None, extra=FLAGS
     )
 
 

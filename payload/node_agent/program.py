@@ -24,14 +24,14 @@ def dumps(value: object) -> str:
 
 def marshal(value: object) -> str:
     """Return JSON as upstream writes a model: keys in order, without false, zero or empty strings; lists stay."""
-    return json.dumps(_told(value), separators=(",", ":"), ensure_ascii=False).translate(ESCAPED)
+    return json.dumps(_compact(value), separators=(",", ":"), ensure_ascii=False).translate(ESCAPED)
 
 
-def _told(value: object) -> Any:
+def _compact(value: object) -> Any:
     if isinstance(value, dict):
-        return {key: _told(value[key]) for key in sorted(value) if value[key] not in ("", 0)}
+        return {key: _compact(value[key]) for key in sorted(value) if value[key] not in ("", 0)}
     if isinstance(value, list):
-        return [_told(entry) for entry in value]
+        return [_compact(entry) for entry in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value.encode(errors="replace").decode() if isinstance(value, str) else value

@@ -79,15 +79,15 @@ class Disk:
             self.device,
         ]
         self.installation.report(Stage.WRITING)
-        told = 0
+        reported = 0
 
         def progress(percent: int) -> None:
             # A retry only reports progress beyond the previous attempt.
-            nonlocal told
-            if (percent >= told + 5 or percent == 100 > told) and self.installation.report(
+            nonlocal reported
+            if (percent >= reported + 5 or percent == 100 > reported) and self.installation.report(
                 Stage.WRITING, f"{percent}%"
             ):
-                told = percent
+                reported = percent
 
         for attempt in range(1, WRITE_TRIES + 1):
             try:

@@ -26,12 +26,12 @@ class HostError(Exception):
     """
 
     def __init__(self, command: Sequence[str], code: int, output: str) -> None:
-        said = output.strip()
-        said = said[max(0, said.find("Error")) :]
-        said = said if len(said) <= LAST_OUTPUT else f"... {said[-LAST_OUTPUT:]}"
+        text = output.strip()
+        text = text[max(0, text.find("Error")) :]
+        text = text if len(text) <= LAST_OUTPUT else f"... {text[-LAST_OUTPUT:]}"
         status = f"exit status {code}" if code >= 0 else f"signal: {(signal.strsignal(-code) or '').lower()}"
         program = shutil.which(command[0]) or command[0]
-        super().__init__(f'failed executing {program} [{" ".join(command[1:])}], Error {status}, LastOutput "{said}"')
+        super().__init__(f'failed executing {program} [{" ".join(command[1:])}], Error {status}, LastOutput "{text}"')
 
 
 class Host:
@@ -75,9 +75,9 @@ class Host:
         process = subprocess.Popen(full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self._running = process
         assert process.stdout is not None
-        said = pending = b""
+        tail = pending = b""
         while chunk := os.read(process.stdout.fileno(), 4096):
-            said = (said + chunk)[-KEPT_OUTPUT:]
+            tail = (tail + chunk)[-KEPT_OUTPUT:]
             *lines, pending = re.split(rb"[\r\n]", pending + chunk)
             for line in filter(None, lines):
                 text = line.decode(errors="replace").strip()
@@ -88,7 +88,7 @@ class Host:
         code = process.wait()
         self._running = None
         if code:
-            raise HostError(full, code, said.decode(errors="replace"))
+            raise HostError(full, code, tail.decode(errors="replace"))
 
     def stop(self) -> None:
         """End the command that is writing the disk."""

@@ -61,11 +61,11 @@ class Joining:
         Hosts in error do not count as left. Raises `KubeError` and `ServiceError`, after which it is called again.
         """
         hosts = self.session.hosts("disabled")
-        told = {
+        reported = {
             h.get("requested_hostname"): [h["status"], stage_of(h), (h.get("progress") or {}).get("progress_info", "")]
             for h in hosts
         }
-        log.info("Hosts status: %s", told)
+        log.info("Hosts status: %s", reported)
         left = [host for host in hosts if host["status"] != "installed"]
         if not left:
             log.info("All nodes were successfully installed")
@@ -83,9 +83,9 @@ class Joining:
                 log.warning("Node %s is not in inventory hosts", node["metadata"]["name"].lower())
             else:
                 self._update_host(kube, node, host, known)
-        asked = {address for __, address in machine_config_requests(self._machine_config_log(kube))}
+        requested = {address for __, address in machine_config_requests(self._machine_config_log(kube))}
         for host in self.session.hosts("disabled"):
-            if stage_of(host) not in AFTER_FETCHED and asked & host_addresses(host):
+            if stage_of(host) not in AFTER_FETCHED and requested & host_addresses(host):
                 log.info(
                     "Host %s %r found in mcs logs, moving it to Configuring state",
                     host.get("requested_hostname"),

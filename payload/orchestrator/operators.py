@@ -136,7 +136,7 @@ class Operators:
 
     def _is_available(self, operator: Monitored, state: str, info: str, version: str) -> bool:
         """Report changes of an operator to the service; return True once it has acknowledged that the operator is available."""
-        name, before, said = operator["name"], operator.get("status", ""), operator.get("status_info", "")
+        name, before, message = operator["name"], operator.get("status", ""), operator.get("status_info", "")
         log.info("Checking availability of operator <%s>: %s", name, str(before == "available").lower())
         if before == "available":
             log.info(
@@ -145,9 +145,9 @@ class Operators:
                 self.session.config["cluster_id"],
             )
             return True
-        if state == before and info in ("", said):
+        if state == before and info in ("", message):
             return False
-        log.info("Operator <%s> updated, status: %s -> %s, message: %s -> %s.", name, before, state, said, info)
+        log.info("Operator <%s> updated, status: %s -> %s, message: %s -> %s.", name, before, state, message, info)
         self._report(operator, state, info, version)
         return state == "available"
 

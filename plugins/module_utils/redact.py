@@ -377,16 +377,16 @@ def _prose(line: str, word: re.Match[str]) -> tuple[int, int] | None:
     found = _PROSE.match(line, word.end())
     if not found:
         return None
-    said = " is" in found.group() or " was" in found.group() or " set to" in found.group()
+    stated = " is" in found.group() or " was" in found.group() or " set to" in found.group()
     if found["open"]:
         end = line.find(found["open"], found.end(), found.end() + _NEAR)
         return (
             (found.end(), end)
-            if said and end > found.end() and not is_innocent(line[found.end() : end], prose=True)
+            if stated and end > found.end() and not is_innocent(line[found.end() : end], prose=True)
             else None
         )
     span = _span(_PLAIN["prose"].match(line, found.end()))
-    return span if span and said and _OPAQUE.match(line[slice(*span)]) else None
+    return span if span and stated and _OPAQUE.match(line[slice(*span)]) else None
 
 
 def _even(line: str, end: int) -> bool:

@@ -67,7 +67,7 @@ _INNOCENT |= {
     "~",
 }
 # What a message has after `password: ` or `token: ` when it does not give it.
-_SAID = _words(
+_PROSE = _words(
     """
     a an and any are as at authentication bad be been but by can cannot cert certificate check connection context could created crypto decode deleted
     denied dial dict did does done empty eof error exit expected expired expires failed failure field file for forbidden found from get given got has have
@@ -126,4 +126,4 @@ def is_innocent(value: str, *, prose: bool = False) -> bool:
     lowered = text.lower() if len(text) < 64 else text
     if lowered in _INNOCENT or (len(text) < 256 and _REFERENCE.match(text) is not None):
         return True
-    return prose and lowered.partition(" ")[0].rstrip(".,:;!?") in _SAID
+    return prose and lowered.partition(" ")[0].rstrip(".,:;!?") in _PROSE

@@ -78,21 +78,21 @@ def main() -> None:
     )
 
     def define() -> dict[str, Any]:
-        params, said = module.params, list[str]()
+        params, messages = module.params, list[str]()
         directory, plan = Path(params["dir"]), checked(params["plan"])
         if definition.defined(directory):
-            return {"changed": False, "messages": said}
+            return {"changed": False, "messages": messages}
         if module.check_mode:
-            return {"changed": True, "messages": said}
+            return {"changed": True, "messages": messages}
         Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
         log = Log(directory, emit=lambda __: None, copy=Path(params["log"]))
 
         def say(text: str) -> None:
             log.info(text)
-            said.append(text)
+            messages.append(text)
 
         definition.define(directory, plan, say, seconds=params["timeout"])
-        return {"changed": True, "messages": said}
+        return {"changed": True, "messages": messages}
 
     run(module, define)
 

@@ -112,6 +112,8 @@ IDENTIFIERS = re.compile(
     r"roads?|judg(e|es|ed|ing)|mend(s|ed|ing)?|wish(es|ed)?|anew|whoever|namesakes?|patience|people|(no|some|any|every)body|strangers?|"
     r"tells?|hears?|heard|speaks?|born|forgets|forgotten|frozen|together|insist|ailing"
 )
+# Whole names of functions, arguments and local variables of programs; a field of a file that is written keeps its name.
+PARTICIPLES = re.compile(r"_?(said|told|asked)", re.IGNORECASE)
 IN_TESTS = re.compile(r"says?|said|told|moments?|beside|forget|(?!together)(?:" + IDENTIFIERS.pattern + ")")
 
 
@@ -190,6 +192,46 @@ def test_words_of_names() -> None:
         if unusual(identifier)
     ]
     assert not found, "\n".join(found)
+
+
+def test_names_of_variables() -> None:
+    """A reader has to guess whose words they are: they are an output, a message, a reason, what is requested or reported."""
+    found = [
+        f"{name}:{number}: {identifier}"
+        for name in files()
+        if name.endswith(".py") and name.startswith(("payload/", "plugins/"))
+        if PARTICIPLES.search(text(name))
+        for number, identifier in variables(text(name))
+        if PARTICIPLES.fullmatch(identifier)
+    ]
+    assert not found, "\n".join(found)
+
+
+def variables(source: str) -> Iterator[tuple[int, str]]:
+    """Each name of a function or an argument, and each of a variable where it is set, also of objects, with its line."""
+    tree = ast.parse(source)
+    fields = {
+        id(node.target)
+        for one in ast.walk(tree)
+        if isinstance(one, ast.ClassDef)
+        for node in one.body
+        if isinstance(node, ast.AnnAssign)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields:
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+
+
+def test_the_rule_of_variables() -> None:
+    source = "class Unit:\n    said: str\n    def told(self, asked): self._said = _TOLD = asked\n"
+    found = {name for __, name in variables(source) if PARTICIPLES.fullmatch(name)}
+    assert found == {"told", "asked", "_TOLD", "_said"}
 
 
 def identifiers(source: str) -> Iterator[tuple[int, str]]:

@@ -221,7 +221,7 @@ def configure(
     configs, fencing = read(folder), global_fencing(folder)
     if macs is not None:
         configs = [config for config in configs if config.macs & macs]
-    wait, told = FIRST_WAIT, ""
+    wait, reported = FIRST_WAIT, ""
     while True:
         try:
             failures = apply(rest, infra_env_id, configs, fencing)
@@ -232,8 +232,8 @@ def configure(
             LOG.info("All %d host configs are applied", len(configs))
             return
         text = "; ".join(f"{name}: {reason}" for name, reason in sorted(failures.items()))
-        if text != told:
+        if text != reported:
             LOG.info("Waiting: %s", text)
-            told = text
+            reported = text
         sleep(wait)
         wait = min(wait * 2, LONGEST_WAIT)

@@ -43,10 +43,10 @@ def _check_update(e: Engine, cluster: Cluster, body: ClusterParams) -> None:
                 raise ApiError(400, f"User Managed Networking cannot be set with {name}")
     changing = body.get("vip_dhcp_allocation") not in (None, bool(cluster.get("vip_dhcp_allocation")))
     # The cluster's current mode does not count here: upstream looks at the request only.
-    asked: Cluster = {**cluster, "vip_dhcp_allocation": False}
+    requested: Cluster = {**cluster, "vip_dhcp_allocation": False}
     if changing and body.get("api_vips") is None:
-        asked |= {"api_vips": [], "ingress_vips": []}
-    check_vips(body, {**asked, **given(body, ("machine_networks", "load_balancer", "vip_dhcp_allocation"))})
+        requested |= {"api_vips": [], "ingress_vips": []}
+    check_vips(body, {**requested, **given(body, ("machine_networks", "load_balancer", "vip_dhcp_allocation"))})
     refusals.ssh_keys(body.get("ssh_public_key") or "")
     refusals.ignition_endpoint(body.get("ignition_endpoint"))
     refusals.proxies(body.get("http_proxy"), body.get("https_proxy"), body.get("no_proxy"))
@@ -119,9 +119,9 @@ def update_cluster(e: Engine, call: Call) -> Any:
             409,
             f"Cluster {cluster['id']} is in {cluster['status']} state, cluster can be updated only in one of {refusals.go_list(OPEN_SHOWN)}",
         )
-    platform, asked = platforms.for_update(body.get("platform"), body.get("user_managed_networking"), cluster)
+    platform, requested = platforms.for_update(body.get("platform"), body.get("user_managed_networking"), cluster)
     single = validations.is_sno(cluster) and not validations.is_day2(cluster)
-    if single and asked is False:
+    if single and requested is False:
         raise ApiError(400, "disabling UserManagedNetworking is not allowed in single node mode")
     refusals.network_type(body.get("network_type"), cluster["openshift_version"], single)
     refusals.dns_name(
@@ -143,8 +143,8 @@ def update_cluster(e: Engine, call: Call) -> Any:
     fields["schedulable_masters_forced_true"] = True
     if platform is not None:
         fields["platform"] = platform
-    managed = bool(cluster.get("user_managed_networking") if asked is None else asked)
-    if asked is not None:
+    managed = bool(cluster.get("user_managed_networking") if requested is None else requested)
+    if requested is not None:
         fields["user_managed_networking"] = managed
     fields |= _network_update(e, cluster, body, managed)
     merged: Cluster = {**cluster, **fields}

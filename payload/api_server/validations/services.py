@@ -139,7 +139,7 @@ def no_wildcard(v: HostView) -> Result:
             "DNS wildcard check cannot be performed yet because the host has not yet performed DNS resolution",
         )
     name, cluster = f"{WILDCARD}.{domain(v.cluster)}", f"*.{domain(v.cluster)}"
-    for asked, text in (
+    for applies, text in (
         (
             f"{name}.",
             f"DNS wildcard configuration was detected for domain {cluster} - the installation will not be able to complete "
@@ -153,7 +153,7 @@ def no_wildcard(v: HostView) -> Result:
             "configuration in place. Please remove it to proceed. The relative domain name resolves to ",
         ),
     ):
-        found = v.resolved(asked)
+        found = v.resolved(applies)
         if found is None:
             return ERROR, (
                 "Internal error - DNS wildcard check cannot be performed because the DNS validation result doesn't contain "

@@ -40,11 +40,11 @@ def page(store: Store, target: Target, chosen: Matcher, query: Mapping[str, str]
             raise ApiError(400, "BadRequest", "specifying resource version is not allowed when using continue")
         revision, start = _parsed(token)
     elif wanted:
-        asked = _number(query, "resourceVersion")
-        if asked > revision:
-            raise too_large(asked, revision)
-        if query.get("resourceVersionMatch") == "Exact" and asked:
-            revision = asked
+        requested = _number(query, "resourceVersion")
+        if requested > revision:
+            raise too_large(requested, revision)
+        if query.get("resourceVersionMatch") == "Exact" and requested:
+            revision = requested
     try:
         if revision < 0 or revision > store.revision:
             raise ApiError(400, "BadRequest", "continue key is not valid")
@@ -70,13 +70,13 @@ def page(store: Store, target: Target, chosen: Matcher, query: Mapping[str, str]
     )
 
 
-def too_large(asked: int, revision: int) -> ApiError:
+def too_large(requested: int, revision: int) -> ApiError:
     """Return the error for a revision that the store has not reached."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
     }
-    return ApiError(504, "Timeout", f"Too large resource version: {asked}, current: {revision}", details)
+    return ApiError(504, "Timeout", f"Too large resource version: {requested}, current: {revision}", details)
 
 
 def _key(obj: Object, target: Target) -> str:

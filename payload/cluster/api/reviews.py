@@ -39,16 +39,16 @@ def review(
             return answer | {"spec": spec, "status": {"user": {}, "error": "invalid bearer token"}}
         known = {"username": found.name, "groups": list(found.groups)}
         return answer | {"spec": spec, "status": {"authenticated": True, "user": known}}
-    asked = user
+    subject = user
     if resource.plural == "subjectaccessreviews":
         if not (spec or {}).get("user") and not (spec or {}).get("groups"):
             raise _invalid(resource, 'spec.user: Invalid value: "": at least one of user or group must be specified')
-        asked = impersonated(
+        subject = impersonated(
             str((spec or {}).get("user", "")), [str(group) for group in (spec or {}).get("groups") or ()]
         )
     return answer | {
         "spec": spec,
-        "status": {"allowed": _allowed(spec or {}, asked, resource, access, registry, store)},
+        "status": {"allowed": _allowed(spec or {}, subject, resource, access, registry, store)},
     }
 
 

@@ -207,8 +207,8 @@ def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Conversation:
             continue
         # 400: the service has called the cluster installed already.
         request = Request("finalizing stage", "PUT", f"{base}/progress", {"finalizing_stage": stage}, answers=(400,))
-        told: Response = yield from persist(request, settings)
-        if told.status == 400:
+        response: Response = yield from persist(request, settings)
+        if response.status == 400:
             break
         if stage == Finalizing.CLUSTER_OPERATORS:
             yield from become_available("builtin", 120)

@@ -282,9 +282,11 @@ def pack(argv: list[str]) -> int:
 
 def reason(cluster: dict[str, Any]) -> str:
     """Return why a cluster was not installed: the reason of its first failing host, else its own."""
-    from .page import said
+    from .page import reason_of
 
-    return next((f"{host['name']}: {said(host)}" for host in cluster["hosts"] if said(host)), "") or said(cluster)
+    return next(
+        (f"{host['name']}: {reason_of(host)}" for host in cluster["hosts"] if reason_of(host)), ""
+    ) or reason_of(cluster)
 
 
 def conclude(report: dict[str, Any]) -> int:

@@ -26,7 +26,7 @@ OPERATION_IDS = {
 }
 """Name of a request in the statistics -> its operationId. Others are of several operations (`set up`, `remove`), or not of this API."""
 REPLY = "v2PostStepReply"
-_SAID = {"cluster", "complete", "finalizing stage", "host ignition", "hosts", "ingress certificate", "install", "instructions", "logs progress",
+_NAMED = {"cluster", "complete", "finalizing stage", "host ignition", "hosts", "ingress certificate", "install", "instructions", "logs progress",
          "logs upload", "operator", "operators", "progress", "register", "role"}  # fmt: skip
 
 
@@ -37,4 +37,4 @@ def shown(name: str) -> str:
     ident = OPERATION_IDS.get(name)
     if ident is None:
         return name
-    return ident if name in _SAID else f"{ident}, {name}"
+    return ident if name in _NAMED else f"{ident}, {name}"

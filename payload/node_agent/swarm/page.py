@@ -191,13 +191,13 @@ def failures(report: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Rows for each cluster that was not installed: itself, then its hosts that are not well or were to fail."""
     rows: list[tuple[Any, ...]] = []
     for cluster in report["failed"]:
-        rows.append((cluster["cluster"], "", f"{cluster['end']}: {cluster['status']}", "", said(cluster)))
+        rows.append((cluster["cluster"], "", f"{cluster['end']}: {cluster['status']}", "", reason_of(cluster)))
         for host in cluster["hosts"]:
-            rows.append(("", host["name"], host["status"], host["simulated"], said(host)))
+            rows.append(("", host["name"], host["status"], host["simulated"], reason_of(host)))
     return rows
 
 
-def said(thing: dict[str, Any]) -> str:
+def reason_of(thing: dict[str, Any]) -> str:
     """What the service reports about a cluster or host: its failing validations, where its status does not name them already."""
     more = [text for text in thing.get("validations") or () if text not in thing["info"]]
     return "; ".join(filter(None, [thing["info"], *more]))

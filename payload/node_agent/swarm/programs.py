@@ -54,7 +54,7 @@ PASSED_ON = frozenset(
 files, send its logs, restart it, or look for the disk to install to."""
 MOST_BODY = 64 << 20
 END_SECONDS = 5.0
-SAID = 300
+MOST_OUTPUT = 300
 """Characters of a program's last line that a message shows."""
 HEADERS = ("Accept", "Content-Type", "User-Agent", "X-Request-ID", "X-Secret-Key", "discovery_agent_version")
 """Headers that the service gets as the program sent them."""
@@ -166,7 +166,7 @@ class Programs:
             await _end(process)
         if not rebooted:
             last = log.read_bytes()[-4096:].decode(errors="replace").strip().rpartition("\n")[2]
-            raise SwarmError(f"the agent program ended with exit code {code}: {last[-SAID:]}")
+            raise SwarmError(f"the agent program ended with exit code {code}: {last[-MOST_OUTPUT:]}")
 
     def reboot(self, host: Host) -> None:
         """Let a host's agent see that it has rebooted, upon which it ends."""

@@ -162,8 +162,8 @@ def aligned(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     samples = []
     for second in range(max(ends, default=-1) + 1):
         latest = [run.get(second, before) for run, before in zip(seconds, latest, strict=True)]
-        told = [sample for sample in latest if sample]
-        if not told:
+        replies = [sample for sample in latest if sample]
+        if not replies:
             continue
         running = [sample for sample, end in zip(latest, ends, strict=True) if sample and second <= end]
         entry: dict[str, Any] = {"t": second, "active": sum(sample["active"] for sample in running)}
@@ -173,7 +173,7 @@ def aligned(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
         }
         entry |= {key: max(sample[key] for sample in running) for key in ("p50_ms", "p99_ms", "late_p99_ms")}
         entry["rss_mib"] = round(sum(sample["rss_mib"] for sample in running), 1)
-        entry |= {key: summed(sample[key] for sample in told) for key in ("hosts", "clusters")}
+        entry |= {key: summed(sample[key] for sample in replies) for key in ("hosts", "clusters")}
         samples.append(entry)
     return samples
 

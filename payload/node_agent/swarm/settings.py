@@ -30,12 +30,12 @@ class Topology(NamedTuple):
     text: str
     fixed: bool = False
 
-    def size(self, asked: int) -> int:
+    def size(self, requested: int) -> int:
         """Return how many hosts a cluster has.
 
         asked: by the settings, 0 for as many as the topology needs. A single node is never more than one.
         """
-        return self.hosts if self.fixed else asked or self.hosts
+        return self.hosts if self.fixed else requested or self.hosts
 
 
 def kinds() -> dict[str, Topology]:

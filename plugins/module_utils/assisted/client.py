@@ -55,7 +55,7 @@ class AssistedClient:
         `AssistedError` when the service does not answer, answers with an error status (the message then has `HTTP` and
         its number), or with something other than JSON.
         """
-        url, asked = self.base + path, path_of(path, query)
+        url, path_query = self.base + path, path_of(path, query)
 
         def ask() -> tuple[int, str, bytes]:
             with self.session.get(
@@ -66,17 +66,17 @@ class AssistedClient:
         try:
             status, title, body = deadline.within(deadline.REQUEST_SECONDS, ask)
         except (requests.RequestException, TimeoutError) as error:
-            self.tape("assisted", asked, 0, "no answer")
+            self.tape("assisted", path_query, 0, "no answer")
             raise AssistedError(f"{url}: {error}") from error
         if status >= 300:  # redirections, too: the token is for this service alone
             text = reason(body, title)
-            self.tape("assisted", asked, status, text)
+            self.tape("assisted", path_query, status, text)
             raise AssistedError(f"{url}: HTTP {status}: {text}")
         try:
             found = load_json(body, name="the answer", limits=_LIMITS)
         except DocumentError as error:
             raise AssistedError(f"{url}: the answer is not JSON: {error}") from error
-        self.tape("assisted", asked, status, found)
+        self.tape("assisted", path_query, status, found)
         return found
 
     def infra_envs(self) -> list[dict[str, Any]]:

@@ -51,25 +51,25 @@ class Monitor:
 
         Afterwards `fatal` is set if the installation was cancelled or never starts.
         """
-        said = self._status(cluster, now)
-        said += self._validations("Cluster validation: ", cluster)
+        messages = self._status(cluster, now)
+        messages += self._validations("Cluster validation: ", cluster)
         for host in cluster.get("hosts") or []:
-            said += self._validations(f"Host {host_name(host)} validation: ", host)
+            messages += self._validations(f"Host {host_name(host)} validation: ", host)
         if len(events) < self.events_seen:  # the service lost its state, or was replaced
             self.events_seen = 0
-        said += [
+        messages += [
             Message("info" if e["severity"] == "info" else "warning", e["message"]) for e in events[self.events_seen :]
         ]
         self.events_seen = len(events)
-        return said
+        return messages
 
     def _status(self, cluster: dict[str, Any], now: float) -> list[Message]:
         status, before = cluster["status"], self.status
-        said = []
+        messages = []
         if status != before:
-            said.append(Message("info", STATUS_TEXT.get(status, f"Cluster is {status}")))
+            messages.append(Message("info", STATUS_TEXT.get(status, f"Cluster is {status}")))
             if status == Status.PENDING_USER_ACTION:
-                said += [
+                messages += [
                     Message("warning", f"Host {host_name(h)} {h.get('status_info', '')}")
                     for h in cluster.get("hosts") or []
                     if h["status"] == status
@@ -86,10 +86,10 @@ class Monitor:
             self.retry = "failed to prepare cluster installation, retrying"
         elif status == "ready" and now - self.not_ready_since > READY_LIMIT:
             self.fatal = "failed to progress after all hosts available"
-        return said
+        return messages
 
     def _validations(self, prefix: str, thing: dict[str, Any]) -> list[Message]:
-        said = []
+        messages = []
         for check in parse_validations(thing.get("validations_info")):
             key, new = (prefix, check["id"]), (check["status"], check["message"])
             old = self.validations.get(key)
@@ -98,8 +98,8 @@ class Monitor:
             self.validations[key] = new
             level = _level(new[0], old[0] if old else None)
             if level and not (old and old[1] == new[1]):
-                said.append(Message(level, prefix + new[1]))
-        return said
+                messages.append(Message(level, prefix + new[1]))
+        return messages
 
 
 def _level(status: str, before: str | None) -> str | None:

@@ -59,10 +59,10 @@ class BootOrderStays:
         """
         import flask
 
-        asked = flask.request.json.get("Boot")
-        if asked is None:
+        boot = flask.request.json.get("Boot")
+        if boot is None:
             return  # a medium changes, upon which sushy-tools sets the device again
-        enabled = asked.get("BootSourceOverrideEnabled", "Continuous")
+        enabled = boot.get("BootSourceOverrideEnabled", "Continuous")
         self._overrides.pop(identity, None)
         if boot_source in _ELEMENTS and enabled != "Disabled":
             self._overrides[identity] = boot_source, enabled == "Once"

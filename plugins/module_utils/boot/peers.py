@@ -20,7 +20,7 @@ COLLECTIONS = ("/redfish/v1/Systems", "/redfish/v1/Managers")
 _CREDENTIALS = "agentlab.credentials"
 SECONDS = 900
 """Limit of an answer: to insert a medium takes as long as its download."""
-_ASKED = ("Content-Type", "Accept", "If-Match", "If-None-Match")
+_FORWARDED = ("Content-Type", "Accept", "If-Match", "If-None-Match")
 _ANSWERED = ("Content-Type", "Allow", "ETag", "OData-Version", "Retry-After")
 
 
@@ -52,7 +52,7 @@ class Peers:
         hypervisor, at = found[0], urllib.parse.urlsplit(found[1])
         connection = http.client.HTTPSConnection(str(at.hostname), at.port, timeout=SECONDS, context=self._context)
         headers = {"Authorization": flask.request.environ[_CREDENTIALS]}
-        headers |= {name: value for name in _ASKED if (value := flask.request.headers.get(name))}
+        headers |= {name: value for name in _FORWARDED if (value := flask.request.headers.get(name))}
         try:
             connection.request(
                 flask.request.method, flask.request.full_path.rstrip("?"), flask.request.get_data(), headers

@@ -73,7 +73,7 @@ class Sessions:
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
             seen.append(status)
 
-        asked = {
+        body = {
             **environ,
             "REQUEST_METHOD": "GET",
             "PATH_INFO": "/redfish/v1/Registries",  # it needs a password, and no libvirt
@@ -81,7 +81,7 @@ class Sessions:
             "CONTENT_LENGTH": "0",
             "wsgi.input": io.BytesIO(),
         }
-        for __ in self._application(asked, start):
+        for __ in self._application(body, start):
             pass
         return bool(seen) and seen[0].startswith("200")
 

@@ -54,7 +54,7 @@ def waiting(task: Task) -> Outcome:
 def page(outcomes: Sequence[Outcome], histories: Mapping[str, Summary], facts: Sequence[tuple[str, str]]) -> str:
     """Return the page. outcomes: of all jobs; histories: by job; facts: names and values at the top of the page."""
     counts = {kind: sum(one.result == kind for one in outcomes) for kind in dict.fromkeys(o.result for o in outcomes)}
-    said = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no jobs"
+    summary = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no jobs"
     last = max((one.end for one in outcomes), default=0.0) or 1.0
     body = table(
         "Jobs", ("Job", "Result", "When", "Took", "Usually", "Why", "Artifacts"), (_row(one, last) for one in outcomes)
@@ -63,7 +63,7 @@ def page(outcomes: Sequence[Outcome], histories: Mapping[str, Summary], facts: S
         ("Job", "Runs", "Passed", "Usually", "Last", "Passed and failed at"),
         (_history(one) for one in histories.values()),
     )
-    return document(f"matrix: {said}", "Matrix of jobs", [("Result", said), *facts], body)
+    return document(f"matrix: {summary}", "Matrix of jobs", [("Result", summary), *facts], body)
 
 
 def _row(one: Outcome, last: float) -> Iterator[Cell]:

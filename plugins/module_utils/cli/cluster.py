@@ -135,9 +135,9 @@ class Cluster(NamedTuple):
         if done.returncode == _NO_FILE:
             return
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip()
-            lines = said.splitlines() or [f"ssh ended with {done.returncode}"]
-            step = failure.unreachable(said, self._target)
+            output = done.stderr.decode(errors="replace").strip()
+            lines = output.splitlines() or [f"ssh ended with {done.returncode}"]
+            step = failure.unreachable(output, self._target)
             raise LabError(
                 f"{self._target} cannot be asked whose cluster {self.name} is: {lines[-1]}\n     Next: {step}"
             )

@@ -159,10 +159,12 @@ def _features() -> Iterator[Check]:
             done = subprocess.run(
                 ["unshare", "--net", *command], capture_output=True, text=True, timeout=20, check=False
             )
-            said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1] if done.returncode else ""
+            message = (
+                (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1] if done.returncode else ""
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
-            said = str(error)
-        yield _result(name, not said, said or "can be created", remedy)
+            message = str(error)
+        yield _result(name, not message, message or "can be created", remedy)
 
 
 def _clock() -> Iterator[Check]:
@@ -200,5 +202,5 @@ def _leftovers() -> Iterator[Check]:
         yield _result("leftovers", False, str(error), "agentlab list", "warning")
         return
     killed = len(list(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")))
-    said = f"{', '.join(found)}" if found else f"none; {killed} temporary directories of runs" if killed else "none"
-    yield _result("leftovers", not found, said, "agentlab prune", "warning")
+    message = f"{', '.join(found)}" if found else f"none; {killed} temporary directories of runs" if killed else "none"
+    yield _result("leftovers", not found, message, "agentlab prune", "warning")

@@ -211,8 +211,8 @@ def _read(source: Source) -> tuple[str, str]:
         return "", f"no answer within {LIMIT:.0f} s"
     except OSError as error:
         return "", f"{source.command[0]}: {error.strerror}"
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    problem = (said or [f"{source.command[0]} ended with {done.returncode}"])[-1] if done.returncode else ""
+    output = done.stderr.decode(errors="replace").strip().splitlines()
+    problem = (output or [f"{source.command[0]} ended with {done.returncode}"])[-1] if done.returncode else ""
     return done.stdout.decode(errors="replace"), problem
 
 

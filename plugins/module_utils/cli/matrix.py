@@ -222,7 +222,7 @@ class _Matrix:
         for name, variables in self.left_out.items():
             if variables:
                 self._skip(name, f"{', '.join(variables)} not set: the real programs of this job")
-        said = time.monotonic()
+        reported = time.monotonic()
         self._write()
         try:
             with signals.raised():
@@ -230,8 +230,8 @@ class _Matrix:
                     self._start_what_fits()
                     time.sleep(_POLL)
                     self._collect()
-                    if time.monotonic() - said > PROGRESS:
-                        said = time.monotonic()
+                    if time.monotonic() - reported > PROGRESS:
+                        reported = time.monotonic()
                         self._progress()
         except KeyboardInterrupt as error:
             self._interrupted()

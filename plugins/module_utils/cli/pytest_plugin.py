@@ -87,8 +87,8 @@ class Lab:
         line = [sys.executable, "-m", str(__package__), *own, *(["--", *command] if command else [])]
         done = run(line, timeout, {**os.environ, "AGENTLAB_RUNS": str(self.cluster.directory.parent)})
         if status is not None and done.status != status:
-            said = shlex.join(["agentlab", *own, *command])
-            raise LabError(f"{said}: exit status {done.status}, expected {status}:\n{done.text[-2000:]}")
+            printed = shlex.join(["agentlab", *own, *command])
+            raise LabError(f"{printed}: exit status {done.status}, expected {status}:\n{done.text[-2000:]}")
         return done
 
 

@@ -56,11 +56,11 @@ def findings(balancer: Balancer) -> Iterator[Finding]:
         except OSError as error:
             yield Finding(subject, expected, f"does not serve: {error}")
             continue
-        said = {name: _said(name, before.get(name), after.get(name)) for name in every}
-        served = [name for name in every if said[name] == name]
+        messages = {name: _described(name, before.get(name), after.get(name)) for name in every}
+        served = [name for name in every if messages[name] == name]
         idle = [name for name in every if name not in served and name in after and after[name].up]
         enough = chosen and len(served) >= _ROUTERS and not idle
-        found = expected if enough else ", ".join(said.values())
+        found = expected if enough else ", ".join(messages.values())
         lost = f"; {len(errors)} of {_ROUNDS * len(every)} connections failed: {errors[0]}" if errors else ""
         yield Finding(subject, expected, found + lost)
 
@@ -69,7 +69,7 @@ def _of(listed: list[Server], front: Frontend) -> dict[str, Server]:
     return {one.node: one for one in listed if one.frontend == front["name"]}
 
 
-def _said(name: str, before: Server | None, after: Server | None) -> str:
+def _described(name: str, before: Server | None, after: Server | None) -> str:
     """Return the name of a node that served; otherwise with the reason."""
     if before is None or after is None:
         return f"{name} is unknown to it"

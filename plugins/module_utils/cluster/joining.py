@@ -94,7 +94,7 @@ class NodeMonitor:
     clock: Clock = time
     approve: Callable[[str], None] | None = None
     _ready_since: float | None = field(default=None, init=False)
-    _said: set[str] = field(default_factory=set, init=False)
+    _reported: set[str] = field(default_factory=set, init=False)
     _serving: list[Object] = field(default_factory=list, init=False)
     _service: Monitor = field(default_factory=Monitor, init=False)
 
@@ -103,7 +103,7 @@ class NodeMonitor:
         infra_envs = self._infra_envs()
         if infra_envs is not None:
             self._once("Assisted Service API is available")
-        if _KUBELET not in self._said and self.kubelet(self.address):
+        if _KUBELET not in self._reported and self.kubelet(self.address):
             self._once(_KUBELET)
         serving = self._certificate_requests()
         node = self._node()
@@ -133,9 +133,9 @@ class NodeMonitor:
 
     def _once(self, text: str) -> bool:
         """Report what is reported once. Return whether it was not yet."""
-        if text in self._said:
+        if text in self._reported:
             return False
-        self._said.add(text)
+        self._reported.add(text)
         self._info(text)
         return True
 
@@ -158,7 +158,7 @@ class NodeMonitor:
             return []
         waiting = [pending(found, signer, self.names) for signer in (CLIENT_SIGNER, SERVING_SIGNER)]
         self._serving = [one for one in found if approvable(one, SERVING_SIGNER, self.names)]
-        if _KUBELET in self._said:
+        if _KUBELET in self._reported:
             for which, requests in zip(("First", "Second"), waiting, strict=True):
                 if requests and self._once(f"{which} CSR Pending approval"):
                     self._requests(requests)

@@ -51,8 +51,8 @@ class Finding(NamedTuple):
         return self.expected == self.found
 
 
-def asked(plan: Plan) -> bool:
-    """Return whether the plan has more than leases in networks of all nodes, and Ethernet's MTU: then the nodes are asked."""
+def needs_check(plan: Plan) -> bool:
+    """Return whether the plan has more than leases in networks of all nodes, and Ethernet's MTU: then the nodes are queried."""
     return any(node.get("links") or _is_static(plan, node) or _without(plan, node) for node in plan["nodes"]) or any(
         network.get("routes") or network["purpose"] == "segment" or network["mtu"] != MTU
         for network in plan["networks"]

@@ -27,8 +27,8 @@ def trouble(pod: Mapping[str, Any]) -> str:
     phase = status.get("phase", "Unknown")
     if phase == "Succeeded":
         return ""
-    if said := broken(pod):
-        return said
+    if message := broken(pod):
+        return message
     if phase == "Running" and all(container.get("ready") for container in status.get("containerStatuses") or ()):
         return ""
     return "is not Ready" if phase == "Running" else f"is {phase}"
@@ -42,7 +42,7 @@ def broken(pod: Mapping[str, Any]) -> str:
     """
     status = pod.get("status") or {}
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    return next((said for container in containers if (said := _container(container))), "")
+    return next((message for container in containers if (message := _container(container))), "")
 
 
 def _container(status: Mapping[str, Any]) -> str:
@@ -51,8 +51,8 @@ def _container(status: Mapping[str, Any]) -> str:
     reason = waits.get("reason", "")
     if waits and reason not in STARTING:
         # Its last exit explains more than its pending restart.
-        said = f"exit code {last['exitCode']}{_message(last)}" if last.get("exitCode") else waits.get("message", "")
-        return f"{reason}: {said}" if said else str(reason)
+        message = f"exit code {last['exitCode']}{_message(last)}" if last.get("exitCode") else waits.get("message", "")
+        return f"{reason}: {message}" if message else str(reason)
     if ended.get("exitCode"):
         return f"{ended.get('reason') or 'Error'}: exit code {ended['exitCode']}{_message(ended)}"
     return ""
@@ -78,8 +78,8 @@ def incomplete(job: Mapping[str, Any] | None, pods: Iterable[Mapping[str, Any]])
     if status.get("succeeded") or any((pod.get("status") or {}).get("phase") == "Succeeded" for pod in own):
         return ""
     for pod in own:
-        if said := trouble(pod):
-            return f"pod {name(pod)}: {said}"
+        if message := trouble(pod):
+            return f"pod {name(pod)}: {message}"
     if own:
         return f"pod {name(own[-1])} is still running"
     return f"Job {NAMESPACE}/{CONTROLLER} has no pod" if job else f"there is no Job {NAMESPACE}/{CONTROLLER}"

@@ -29,12 +29,12 @@ def findings(plan: Plan) -> Iterator[Finding]:
     directory, expected = Path(plan["services"]["directory"]), ", ".join(nodes)
     try:
         connections = [one for one in responses(directory / "proxy/log") if one.method == CONNECT and one.status == 200]
-        asked = [one for one in responses(directory / "registry/log") if CONTENT.match(one.uri)]
+        requests = [one for one in responses(directory / "registry/log") if CONTENT.match(one.uri)]
     except OSError as error:
         yield Finding("pulls through the proxy", expected, f"{error.filename}: {error.strerror}")
         return
     through = {one.address for one in connections if one.uri == f"{registry}:{Port.HTTPS}"}
-    past = {one.address for one in asked}  # of the proxy's connections it is the sandbox's own
-    said = {name: name if addresses & through else f"{name} had no connection" for name, addresses in nodes.items()}
-    said |= {name: f"{name} pulled past the proxy" for name, addresses in nodes.items() if addresses & past}
-    yield Finding("pulls through the proxy", expected, ", ".join(said.values()))
+    past = {one.address for one in requests}  # of the proxy's connections it is the sandbox's own
+    messages = {name: name if addresses & through else f"{name} had no connection" for name, addresses in nodes.items()}
+    messages |= {name: f"{name} pulled past the proxy" for name, addresses in nodes.items() if addresses & past}
+    yield Finding("pulls through the proxy", expected, ", ".join(messages.values()))

@@ -58,7 +58,7 @@ def validate(
     except (ClusterError, OSError) as error:
         return [Check("kubeconfig", False, str(error)), *(_access(plan) if plan else ())]
     checks = [Check("kubeconfig", True, f"{kube.server} answers, {version.get('gitVersion', 'no version')}")]
-    asked: list[tuple[str, Callable[[], Iterable[Check]]]] = [
+    groups: list[tuple[str, Callable[[], Iterable[Check]]]] = [
         ("nodes", lambda: _nodes(plan, kube) if plan else _ready(kube)),
         ("ClusterVersion", lambda: _cluster_version(kube, plan["release"]["version"] if plan else None)),
         ("ClusterOperators", lambda: _operators(kube)),
@@ -66,16 +66,16 @@ def validate(
     ]
     if plan:
         if not ipi.bootstrap(plan):
-            asked.insert(3, (CONTROLLER, lambda: _controller(kube)))
-        asked.insert(0, ("platform", lambda: _platform(plan, kube)))
-    for title, checked in asked:
+            groups.insert(3, (CONTROLLER, lambda: _controller(kube)))
+        groups.insert(0, ("platform", lambda: _platform(plan, kube)))
+    for title, checked in groups:
         try:
             checks += checked()
         except ClusterError as error:
             checks.append(Check(title, False, str(error)))
     if plan and ask:
         checks += _machines(plan, ask)
-    if plan and ask and links.asked(plan):
+    if plan and ask and links.needs_check(plan):
         checks += _links(plan, ask)
     if plan and ask and TOPOLOGIES[plan["cluster"]["topology"]].fencing:
         checks += map(_planned, fencing.findings(plan, ask))
@@ -243,7 +243,7 @@ def _controller(kube: ClusterClient) -> Iterable[Check]:
 
 def _pods(kube: ClusterClient) -> Iterable[Check]:
     pods = kube.pods()
-    bad = [f"{name(pod)} {said}" for pod in pods if (said := trouble(pod))]
+    bad = [f"{name(pod)} {problem}" for pod in pods if (problem := trouble(pod))]
     yield Check(
         "pods",
         bool(pods) and not bad,

@@ -79,7 +79,7 @@ class InstallWatcher:
     controller: bool = False
     show: Callable[[list[dict[str, Any]]], None] = lambda operators: None
     stable_for: float = STABLE_FOR
-    _told: str | None = field(default=None, init=False)
+    _reported: str | None = field(default=None, init=False)
 
     def run(self) -> str | None:
         """Return the console's URL (None: the cluster has none); InstallFailed or Unstable otherwise.
@@ -199,16 +199,16 @@ class InstallWatcher:
     def _facts(self, version: str) -> AbstractSet[Hashable]:
         operators = self._kube(self.kube.cluster_operators) or []
         self.show(operators)
-        said = {
+        messages = {
             (o["metadata"]["name"], kind, c.get("status"), c.get("message"))
             for o in operators
             for kind, c in conditions(o).items()
         }
-        return {version, *said}
+        return {version, *messages}
 
     def _still(self, message: str) -> None:
-        if message != self._told:
-            self._told = message
+        if message != self._reported:
+            self._reported = message
             self.say("debug", f"Still waiting for the cluster to initialize: {message}")
 
     def _stable(self) -> None:

@@ -62,6 +62,6 @@ class Tree:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise CheckoutError(f"{self.repository}: git: {error}") from None
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().splitlines() or [f"git ended with {done.returncode}"]
-            raise CheckoutError(f"{self.repository}: {said[0]}")
+            output = done.stderr.decode(errors="replace").strip().splitlines() or [f"git ended with {done.returncode}"]
+            raise CheckoutError(f"{self.repository}: {output[0]}")
         return done.stdout

@@ -26,7 +26,7 @@ def of_hosts(hosts: list[Host], rendezvous: str, expected: int) -> list[str]:
     rendezvous: the rendezvous IP, "" when agent-config has none; expected: replicas of all roles. An address that no
     host has is reported when all of the expected hosts are static.
     """
-    said = []
+    lines = []
     names: dict[str, int] = {}
     addresses: dict[str, int] = {}
     for index, host in enumerate(hosts):
@@ -34,18 +34,18 @@ def of_hosts(hosts: list[Host], rendezvous: str, expected: int) -> list[str]:
         if name:
             first = names.setdefault(name, index)
             if first != index:
-                said.append(f'hosts[{index}].hostname: "{name}" is the name of hosts[{first}], too')
+                lines.append(f'hosts[{index}].hostname: "{name}" is the name of hosts[{first}], too')
             why = check.subdomain(name)
             if why:
-                said.append(f'hosts[{index}].hostname: "{name}" is not a valid host name: {why}')
+                lines.append(f'hosts[{index}].hostname: "{name}" is not a valid host name: {why}')
         for ip in dict.fromkeys(_canonical(ip) for ip in static_ips(host.get("networkConfig"))):
             first = addresses.setdefault(ip, index)
             if first != index:
-                said.append(f"hosts[{index}].networkConfig: {ip} is an address of hosts[{first}], too")
+                lines.append(f"hosts[{index}].networkConfig: {ip} is an address of hosts[{first}], too")
     static = all(static_ips(host.get("networkConfig")) and not _dynamic(host["networkConfig"]) for host in hosts)
     if rendezvous and hosts and len(hosts) >= expected and static and _canonical(rendezvous) not in addresses:
-        said.append(f"rendezvousIP: no host has the address {rendezvous}")
-    return said
+        lines.append(f"rendezvousIP: no host has the address {rendezvous}")
+    return lines
 
 
 def of_pull_secret(text: str) -> list[str]:
@@ -57,7 +57,7 @@ def of_pull_secret(text: str) -> list[str]:
         auths = load_json(text, name="pullSecret")["auths"]
     except (ValueError, KeyError, TypeError):
         return []
-    said = []
+    lines = []
     for registry, entry in auths.items() if isinstance(auths, dict) else ():
         auth = entry.get("auth") if isinstance(entry, dict) else None
         if not isinstance(auth, str):
@@ -65,8 +65,8 @@ def of_pull_secret(text: str) -> list[str]:
         try:
             base64.b64decode(auth, validate=True)
         except (binascii.Error, ValueError):
-            said.append(f"pullSecret: the auth of {registry} is not base64")
-    return said
+            lines.append(f"pullSecret: the auth of {registry} is not base64")
+    return lines
 
 
 def _canonical(ip: str) -> str:

@@ -312,8 +312,8 @@ class Build:
         beginning of the ISO's name in the payload's OS image.
         """
         aci = (self._maybe("AgentClusterInstall Config") or {}).get("Config")
-        asked = overrides_of(aci).get("osImageStream") or default_stream(self.version)
-        return of_version(self.version).os_streams.get(asked, "coreos")
+        stream = overrides_of(aci).get("osImageStream") or default_stream(self.version)
+        return of_version(self.version).os_streams.get(stream, "coreos")
 
     @property
     def os_images_cache(self) -> Path:

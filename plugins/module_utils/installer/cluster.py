@@ -101,14 +101,14 @@ def create(given: Given, hosts: Hosts, say: Say, *, seconds: float) -> Result:
         environment = prepare(given, work, _SIMULATORS)
         for words in _steps(directory):
             with _extra_manifests(directory, work, words):
-                code, said = _run(given, words, (), environment, keep, end - time.monotonic())
+                code, output = _run(given, words, (), environment, keep, end - time.monotonic())
             if code and words == _RESUME[1]:
-                keep("warning", f"the bootstrap machine was not removed, or is gone already: {said}")
+                keep("warning", f"the bootstrap machine was not removed, or is gone already: {output}")
             elif code != Exit.OK:
                 bundle = ""
                 if code is None or code in _WITH_LOGS:
                     bundle = _gathered(given, hosts, environment, keep, before)
-                error = _error(given, words, code, said, seconds)
+                error = _error(given, words, code, output, seconds)
                 _end(directory, {"complete": False, "error": error})
                 return Result(True, Exit.FAILED if code is None else code, error, bundle)
     _end(directory, {"complete": True})

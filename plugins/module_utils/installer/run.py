@@ -22,13 +22,13 @@ _AUTH = ("Kubeconfig Admin Client (Agent)", "Kubeadmin Password")
 class Target:
     """What a sub-command makes.
 
-    title: its name in messages; assets: in the order of making; said: places in the success line, relative to the
+    title: its name in messages; assets: in the order of making; reported: places in the success line, relative to the
     directory.
     """
 
     title: str
     assets: tuple[str, ...]
-    said: tuple[str, ...] | None = None
+    reported: tuple[str, ...] | None = None
 
 
 TARGETS: dict[str, Target] = {
@@ -121,9 +121,9 @@ def create(
             store.announce(outputs)
         for path, (content, mode) in outputs.items():
             build.save(path, content, mode)
-        if target.said is not None:
+        if target.reported is not None:
             places = " and ".join(
-                str(options.directory / part) if part else str(options.directory) for part in target.said
+                str(options.directory / part) if part else str(options.directory) for part in target.reported
             )
             log.info(f"{target.title} created in: {places}")
         if not options.dry and name != "agent-config-template":

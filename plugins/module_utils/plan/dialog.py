@@ -24,10 +24,10 @@ def ask(nodes: Sequence[Node], rendezvous: str) -> None:
 
 def rendezvous_steps(address: str, *, own: bool) -> list[ScreenStep]:
     """Return the steps of one node. own: whether the address is its own, which it then chooses, as the first of its list, if it is IPv4."""
-    asked: ScreenStep = {"wait": "<This is the rendezvous node>", "timeout": DIALOG_SECONDS}
+    question: ScreenStep = {"wait": "<This is the rendezvous node>", "timeout": DIALOG_SECONDS}
     if own and ipaddress.ip_address(address).version == 4:
         chosen: list[ScreenStep] = [{"type": "\t\t"}, {"press": "enter"}, {"wait": address}, {"press": "enter"}]
     else:
         chosen = [{"type": f"{address}\t"}, {"press": "enter"}]
     # `<Continue>`, or `<Save and Continue>` of a host whose service does not answer yet.
-    return [asked, *chosen, {"wait": "ontinue>"}, {"press": "enter"}]
+    return [question, *chosen, {"wait": "ontinue>"}, {"press": "enter"}]

@@ -158,10 +158,10 @@ def _attempt(lab: Lab, node: Node, place: Place, component: str, image: str) -> 
             [*lab.prefix, *words], stdin=program, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace"
         ) as process:
             for line in process.stdout or ():
-                said = load_json(line, name=node["name"])
-                before = said.get("before", before)
-                if "step" in said:
-                    lab.report(f"{node['name']}: {said['step']}")
+                answer = load_json(line, name=node["name"])
+                before = answer.get("before", before)
+                if "step" in answer:
+                    lab.report(f"{node['name']}: {answer['step']}")
         errors.seek(0)
         lines = errors.read().strip().splitlines()
     known = {one.value for one in Outcome}

@@ -327,8 +327,8 @@ def run(*command: str, fails: bool = False) -> str:
     """Return the output of a program. Raises `Failed` with its last line of errors, unless it may fail."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode and not fails:
-        said = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
-        raise Failed(f"{' '.join(command[:2])}: {said[-1]}")
+        output = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
+        raise Failed(f"{' '.join(command[:2])}: {output[-1]}")
     return done.stdout
 
 

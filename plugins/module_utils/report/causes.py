@@ -156,19 +156,19 @@ def signs(text: str) -> str:
 
 
 def _consoles(facts: Facts) -> Iterator[Cause]:
-    yield from _said(facts, CONSOLE_ENDS, SURE)
+    yield from _of_consoles(facts, CONSOLE_ENDS, SURE)
 
 
 def _console_remarks(facts: Facts) -> Iterator[Cause]:
-    yield from _said(facts, CONSOLE_REMARKS, None)
+    yield from _of_consoles(facts, CONSOLE_REMARKS, None)
 
 
-def _said(facts: Facts, signs: Sequence[tuple[re.Pattern[str], str]], grace: float | None) -> Iterator[Cause]:
+def _of_consoles(facts: Facts, signs: Sequence[tuple[re.Pattern[str], str]], grace: float | None) -> Iterator[Cause]:
     for domain, text in facts.consoles.items():
         for sign, meaning in signs:
             if match := sign.search(text):
-                said = CONTROLS.sub("", match.group(0)).strip()[:200]
-                yield Cause(f"{domain}: {meaning}: {said}", facts.access.console(domain), grace)
+                message = CONTROLS.sub("", match.group(0)).strip()[:200]
+                yield Cause(f"{domain}: {meaning}: {message}", facts.access.console(domain), grace)
                 break
 
 
@@ -193,9 +193,9 @@ def _not_nodes(facts: Facts) -> Iterator[Cause]:
 def _node_zero(facts: Facts) -> Iterator[Cause]:
     address = facts.rendezvous_ip or facts.plan["rendezvous"]["ip"]
     if facts.refusal:
-        code, __, said = facts.refusal.rpartition("HTTP ")[2].partition(": ")
+        code, __, message = facts.refusal.rpartition("HTTP ")[2].partition(": ")
         yield Cause(
-            f"the assisted service at {address}:{Port.ASSISTED_SERVICE} refuses this run's token (HTTP {code}): {said}",
+            f"the assisted service at {address}:{Port.ASSISTED_SERVICE} refuses this run's token (HTTP {code}): {message}",
             f"{facts.access.verbs('image', 'boot')}  # starts over; the tokens have expired, or the host was booted from an image of another run",
             SURE,
         )
@@ -266,9 +266,9 @@ def _registered(facts: Facts) -> Iterator[Cause]:
     for name in planned:
         if name in there:
             continue
-        if said := facts.refused.get(name):
+        if message := facts.refused.get(name):
             yield Cause(
-                f"host {name} is refused by the assisted service: {said}",
+                f"host {name} is refused by the assisted service: {message}",
                 f"{facts.access.verb('boot')}  # boots it from this run's image if it was booted from another one",
                 LIKELY,
             )
@@ -295,9 +295,9 @@ def _failing(thing: dict[str, Any], warnings: Collection[str] = ()) -> Iterator[
                 check["id"] in warnings if warnings else check["id"] not in WARNINGS
             ):
                 # What the service could not check has a text that does not name it.
-                said = check["message"] if check["status"] == "failure" else f"{check['id']}: {check['message']}"
-                said += ineligible(thing) if check["id"] == DISKS else ""
-                yield said, SURE if category == "hardware" and check["id"] in LASTING else LIKELY
+                message = check["message"] if check["status"] == "failure" else f"{check['id']}: {check['message']}"
+                message += ineligible(thing) if check["id"] == DISKS else ""
+                yield message, SURE if category == "hardware" and check["id"] in LASTING else LIKELY
 
 
 def _preparation(facts: Facts) -> Iterator[Cause]:
@@ -326,9 +326,9 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
         if status in BROKEN:
             # At the next refresh the service replaces the reason: the host has stopped communicating.
             medium = next((message for message, __ in _failing(host, {"media-connected"})), None)
-            said = medium if medium and status == Status.DISCONNECTED else host.get("status_info", "")
+            text = medium if medium and status == Status.DISCONNECTED else host.get("status_info", "")
             yield Cause(
-                f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {said}",
+                f"host {name} is {status}" + (f" at {stage}" if stage else "") + f": {text}",
                 f"ls {facts.access.run_dir}/report/hosts/{shlex.quote(name)}  # its logs, after  {facts.access.verb('gather')}",
                 BROKEN[status],
             )
@@ -367,10 +367,12 @@ def _cluster(facts: Facts) -> Iterator[Cause]:
 def _pods(facts: Facts) -> Iterator[Cause]:
     """Containers that fail or do not start; one that has not started yet is only a symptom. The controller's are first."""
     for pod in sorted(facts.pods, key=lambda pod: pod["metadata"].get("namespace") != NAMESPACE):
-        if said := broken(pod):
+        if message := broken(pod):
             namespace, name = pod["metadata"].get("namespace", "default"), pod["metadata"]["name"]
             yield Cause(
-                f"pod {pod_name(pod)}: {said}", facts.access.kubectl("describe", "pod", "-n", namespace, name), LIKELY
+                f"pod {pod_name(pod)}: {message}",
+                facts.access.kubectl("describe", "pod", "-n", namespace, name),
+                LIKELY,
             )
 
 

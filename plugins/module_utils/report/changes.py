@@ -39,7 +39,7 @@ class WaitEvents:
     ) -> None:
         self._log, self._emit, self._faults = log, emit, faults
         self._known: dict[tuple[str, ...], object] = {}
-        self._asked: dict[str, int] = {}
+        self._queried: dict[str, int] = {}
         self._names: dict[str, str] = {}
         known = read(log.path) if log.path and faults else Found([])
         self._faults_seen = {(one["time"], one["text"]) for one in known.events if one["kind"] == "fault"}
@@ -129,8 +129,8 @@ class WaitEvents:
     def _late(self, source: str, stamps: Iterable[object]) -> int:
         """Return how long ago the last change was, at most since the source was asked before: a clock elsewhere may differ."""
         now = round(time.time() * 1000)
-        before = self._asked.get(source, now)
-        self._asked[source] = now
+        before = self._queried.get(source, now)
+        self._queried[source] = now
         changed = max((at for stamp in stamps if (at := moment(str(stamp))) is not None), default=now)
         return min(max(0, now - max(changed, before)), now - before)
 

@@ -144,11 +144,11 @@ class Gatherer:
         elif not lines:
             lines = ["No cause found: every source that answered is healthy."]
         if self.plan["faults"]:
-            asked = (
+            requested = (
                 ", ".join(f"{key}: {value}" for key, value in fault.items() if value is not None)
                 for fault in self.plan["faults"]
             )
-            lines += ["", "Faults of the profile:", *(f"     {line}" for line in (*asked, *self.injected))]
+            lines += ["", "Faults of the profile:", *(f"     {line}" for line in (*requested, *self.injected))]
         lines += [
             "",
             *(f"not gathered: {name}: {why}" for name, why in sorted(self.out.missing.items())),
@@ -315,8 +315,8 @@ class Gatherer:
             raise
 
     def _refusal(self, name: str, address: str) -> None:
-        if said := refusal(self.run_dir, address):
-            self.facts.refused[name] = said
+        if message := refusal(self.run_dir, address):
+            self.facts.refused[name] = message
 
     def _logs(self, host: str, address: str) -> None:
         enter = ssh(self.run_dir, address, key=self.elsewhere.key if self.elsewhere else None)

@@ -55,11 +55,11 @@ def _receive(command: Sequence[str], sent: IO[bytes], limit: float) -> None:
     with tempfile.TemporaryFile() as errors:
         done = subprocess.run(limited, stdout=sent, stderr=errors, timeout=limit, check=False)
         errors.seek(0)
-        said = errors.read(_ERROR).decode(errors="replace")
+        output = errors.read(_ERROR).decode(errors="replace")
     if done.returncode in (-signal.SIGXFSZ, 128 + signal.SIGXFSZ):
         raise OSError(f"its logs are larger than {MOST_SENT} bytes")
     if done.returncode:
-        raise subprocess.CalledProcessError(done.returncode, command[0], stderr=said)
+        raise subprocess.CalledProcessError(done.returncode, command[0], stderr=output)
     sent.seek(0)
 
 

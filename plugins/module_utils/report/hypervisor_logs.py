@@ -188,8 +188,8 @@ def _texts(given: object) -> dict[str, str]:
 
 
 def _why(error: Exception) -> str:
-    said = error.stderr if isinstance(error, subprocess.CalledProcessError) else ""
-    return str(said).strip() or str(error)
+    output = error.stderr if isinstance(error, subprocess.CalledProcessError) else ""
+    return str(output).strip() or str(error)
 
 
 def _prefix(plan: Plan) -> str:

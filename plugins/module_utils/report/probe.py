@@ -111,8 +111,8 @@ def units(run_dir: Path, address: str, limit: float = 60) -> dict[str, Unit]:
     """
     found = {}
     for line in run(*ssh(run_dir, address), _ASK_UNITS, limit=limit).splitlines():
-        name, state, restarts, *said = line.split(maxsplit=3)
-        found[name] = Unit(state, int(restarts), said[0] if said else "")
+        name, state, restarts, *message = line.split(maxsplit=3)
+        found[name] = Unit(state, int(restarts), message[0] if message else "")
     return found
 
 
@@ -147,10 +147,10 @@ class Probe:
         self, plan: Plan, run_dir: Path, tape: Tape = no_tape, say: Callable[[str], None] = lambda line: None
     ) -> None:
         self.tape, self.whole, self.say = tape, plan, say
-        self.said: dict[str, str] = {}
+        self.domain_states: dict[str, str] = {}
         self.plan, self.run_dir = phases.present(plan, run_dir), run_dir
         self.address = rendezvous_ip(plan, run_dir)
-        self.facts, self.asked = Facts(plan=self.plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0
+        self.facts, self.polled = Facts(plan=self.plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0
         self.ask_units = time.monotonic() + UNITS_AFTER
         self.pulls, self.progress = Contents(Path(plan["services"]["directory"]) / "registry/log"), set[Hashable]()
 
@@ -163,15 +163,15 @@ class Probe:
     def _show(self) -> None:
         for node in self.plan["nodes"]:
             now = starting(self.facts.consoles.get(node["domain"], ""))
-            if now and now != self.said.get(node["domain"]):
-                self.said[node["domain"]] = now
+            if now and now != self.domain_states.get(node["domain"]):
+                self.domain_states[node["domain"]] = now
                 self.say(f"Host {node['name']}: {now}")
 
     def causes(self, seen: Seen) -> Sequence[Cause]:
         """Return the current causes."""
         if seen.cluster or seen.kube:
             self.facts.node_zero = {}
-        if not self.asked or time.monotonic() - self.asked > PACE:
+        if not self.polled or time.monotonic() - self.polled > PACE:
             self.facts.services = services.errors(self.plan)
             try:
                 self.facts.consoles = consoles(self.plan)
@@ -182,7 +182,7 @@ class Probe:
                     self.facts.node_zero = units(self.run_dir, self.address)
             except (OSError, ValueError, subprocess.SubprocessError):
                 self.facts.node_zero = {}
-            self.asked = time.monotonic()
+            self.polled = time.monotonic()
             self._progress()
         self.facts.cluster, self.facts.events, self.facts.refusal = seen.cluster, seen.events, seen.refusal
         self.facts.nodes, self.facts.pods = [] if seen.kube else None, seen.pods
@@ -195,4 +195,4 @@ class Probe:
         now |= {(name, unit.state) for name, unit in self.facts.node_zero.items()}
         if not now <= self.progress:
             self.progress |= now
-            self.ask_units = max(self.ask_units, self.asked + UNITS_PACE)
+            self.ask_units = max(self.ask_units, self.polled + UNITS_PACE)

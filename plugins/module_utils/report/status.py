@@ -136,12 +136,12 @@ def collect(plan: Plan, run_dir: Path, *, inside: bool) -> Status:
     live = None
     if inside:
         with ThreadPoolExecutor(max_workers=len(plan["nodes"]) + 1) as pool:
-            asked = pool.submit(_ask, run_dir)
+            pending = pool.submit(_ask, run_dir)
             nodes = secrets.into(plan, secrets.of(plan, run_dir))["nodes"]
             ca = str(run_dir / "tls/ca.crt")
             machines = dict(pool.map(lambda node: (node["name"], _machine(node, ca)), nodes))
             machines |= _outside(plan)
-            live = asked.result()
+            live = pending.result()
     stages = _stages(run_dir)
     # The service ends before the installation does: its last answer would contradict a wait that has succeeded.
     installed = any(stage["name"] == "wait" and stage["result"] == "ok" for stage in stages)

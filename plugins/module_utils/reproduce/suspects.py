@@ -74,8 +74,8 @@ def of(cause: str, names: Mapping[str, str]) -> Suspect | None:
         match = re.search(row.pattern, cause)
         if not match:
             continue
-        said = match if match.groupdict().get("host") else re.search(HOST, cause)
-        host = names.get(said["host"], said["host"] if said["host"] in names.values() else first) if said else first
+        named = match if match.groupdict().get("host") else re.search(HOST, cause)
+        host = names.get(named["host"], named["host"] if named["host"] in names.values() else first) if named else first
         vm = re.search(r"VM \S+ \((?P<host>[\w.-]+)\)", cause)
         host = names.get(vm["host"], vm["host"]) if vm else host
         words = {

@@ -31,21 +31,21 @@ def measure(plan: Plan, cache: Path | None = None) -> Facts:
     """
     name, wanted = name_of(plan["hypervisor"]), plan["hypervisor"]["domain_type"]
     try:
-        said = subprocess.run([QEMU, "--version"], capture_output=True, text=True, timeout=_LIMIT, check=True).stdout
+        output = subprocess.run([QEMU, "--version"], capture_output=True, text=True, timeout=_LIMIT, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise LabError(
             f"hypervisor {name}: {QEMU} does not run: {error}: install QEMU there (agentlab setup)"
         ) from None
-    found = re.search(r"version (\d+\.\d+)", said)
+    found = re.search(r"version (\d+\.\d+)", output)
     if wanted == "qemu":
-        return {"qemu": found[1] if found else said.strip(), "domain_type": wanted, "reason": "as in the profile"}
+        return {"qemu": found[1] if found else output.strip(), "domain_type": wanted, "reason": "as in the profile"}
     answer = kvm.usable(cache)
     if wanted == "kvm" and not answer["usable"]:
         raise LabError(
             f"hypervisor {name}: domain_type is 'kvm', and no guest boots on KVM there ({answer['reason']}): must be qemu or auto"
         )
     return {
-        "qemu": found[1] if found else said.strip(),
+        "qemu": found[1] if found else output.strip(),
         "domain_type": "kvm" if answer["usable"] else "qemu",
         "reason": answer["reason"],
     }

@@ -349,7 +349,7 @@ class Injector:
         self.config, self.say, self.path = config, say, Path(config["state"])
         self.done: dict[str, Any] = json.loads(self.path.read_text()) if self.path.exists() else {}
         self.kinds = kinds(Lab(config))
-        self.told: dict[str, str] = {}
+        self.reported: dict[str, str] = {}
 
     def turn(self, now: float) -> bool:
         """Inject due faults; return whether any are left.
@@ -387,8 +387,8 @@ class Injector:
         try:
             self.done[str(number)] = action()
         except (FaultError, OSError, ValueError) as error:
-            if self.told.get(name) != str(error):
-                self.told[name] = str(error)
+            if self.reported.get(name) != str(error):
+                self.reported[name] = str(error)
                 self.say(f"{name} not yet: {error}")
             return
         save(self.path, self.done)

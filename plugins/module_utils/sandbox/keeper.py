@@ -210,12 +210,12 @@ def watch(daemons: dict[str, list[str]], work: str, ready: int) -> None:
 def main(spec: _Spec) -> int:
     os.setsid()
     _call("unshare", _libc.unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID))
-    told, tell = os.pipe()
+    reader, tell = os.pipe()
     pid = os.fork()
     if pid:
         os.close(tell)
         message = b""
-        while part := os.read(told, 4096):
+        while part := os.read(reader, 4096):
             message += part
         if message != b"ready":
             sys.stderr.write(message.decode() or "the keeper ended before the sandbox was ready")
@@ -223,7 +223,7 @@ def main(spec: _Spec) -> int:
         sys.stdout.write(f"{pid}\n")
         sys.stdout.flush()
         return 0
-    os.close(told)
+    os.close(reader)
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)

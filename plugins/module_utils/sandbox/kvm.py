@@ -128,8 +128,8 @@ def _outcome(process: subprocess.Popen[bytes], errors: Path, limit: float) -> st
         time.sleep(0.05)
     if process.poll() == _EXIT:
         return None
-    said = errors.read_text(errors="replace").strip().splitlines()
-    return " ".join(said[:2]) or f"QEMU exited with code {process.poll()}"
+    lines = errors.read_text(errors="replace").strip().splitlines()
+    return " ".join(lines[:2]) or f"QEMU exited with code {process.poll()}"
 
 
 def _firmware(scratch: Path) -> list[str]:

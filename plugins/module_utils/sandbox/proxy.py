@@ -60,9 +60,9 @@ async def relay(reachable: Reachable, reader: asyncio.StreamReader, writer: asyn
     with contextlib.closing(writer), contextlib.suppress(OSError, TimeoutError):
         async with asyncio.timeout(CONNECT_SECONDS):
             head = await _head(reader)
-        if not (asked := _REQUEST.match(head)):
+        if not (request := _REQUEST.match(head)):
             return await _refuse(writer, 405, "Method Not Allowed", "this proxy knows CONNECT host:port")
-        host, port = (asked["v6"] or asked["host"]).decode(), int(asked["port"])
+        host, port = (request["v6"] or request["host"]).decode(), int(request["port"])
         if not reachable.allows(host, port):
             ports = ", ".join(map(str, sorted(reachable.ports)))
             return await _refuse(

@@ -116,8 +116,8 @@ class Line:
             if process.poll() is not None or time.monotonic() > end:
                 self._end(self._state())
                 self.path.unlink(missing_ok=True)
-                said = self.path.with_suffix(".log").read_text(errors="replace").splitlines()
-                raise LineError(said[-1] if said else "the relay does not start")
+                lines = self.path.with_suffix(".log").read_text(errors="replace").splitlines()
+                raise LineError(lines[-1] if lines else "the relay does not start")
             time.sleep(0.05)
 
     def _end(self, state: dict[str, Any]) -> None:

@@ -131,7 +131,7 @@ def gateways(node: Any, routes: list[dict[str, str]], plan: Any = STATIC) -> dic
 
 def test_each_static_node_has_the_default_gateway_of_its_network() -> None:
     """Of all families, without bonds, VLANs or segments."""
-    assert links.asked(STATIC)
+    assert links.needs_check(STATIC)
     for one in STATIC["nodes"]:
         assert gateways(one, GATEWAYS) == {
             "default gateway (IPv4)": (True, "via 192.168.111.1 on enp1s0"),
@@ -140,7 +140,7 @@ def test_each_static_node_has_the_default_gateway_of_its_network() -> None:
     mixed = build.build(
         profile.complete({"topology": "compact", "nodes": {"master-1": {"addressing": "static"}}}), "one"
     )
-    assert links.asked(mixed) and gateways(mixed["nodes"][1], GATEWAYS[1:], mixed) == {
+    assert links.needs_check(mixed) and gateways(mixed["nodes"][1], GATEWAYS[1:], mixed) == {
         "default gateway (IPv4)": (False, "missing")
     }
 
@@ -175,10 +175,10 @@ def test_a_nmstate_of_the_profile_has_its_own_default_gateway_or_none() -> None:
 
 
 def test_plans_with_leases_and_without_links_and_routes_ask_no_node() -> None:
-    assert links.asked(PLAN)
-    assert not links.asked(build.build(profile.load("ha_dualstack", PROFILES), "one"))
+    assert links.needs_check(PLAN)
+    assert not links.needs_check(build.build(profile.load("ha_dualstack", PROFILES), "one"))
     outside = {"name": "out0", "ipv4": "192.168.230.0/24", "mtu": 9000}
-    assert not links.asked(build.build(profile.complete({"outside_networks": [outside]}), "one"))
+    assert not links.needs_check(build.build(profile.complete({"outside_networks": [outside]}), "one"))
 
 
 ROLES = build.build(profile.load("compact_segments_static", PROFILES), "one")
@@ -240,7 +240,7 @@ def test_mtus_of_nics_that_are_not_the_default(mtus: tuple[int | None, ...], fai
     """Of NICs that carry a network themselves; None: the node has no such NIC."""
     extra = [{"name": "a", "ipv4": "10.9.0.0/24", "mtu": 1400}, {"name": "b", "ipv4": "10.9.1.0/24", "mtu": 1500}]
     plan = build.build(profile.complete({"network": {"mtu": 9000}, "extra_networks": extra}), "one")
-    assert links.asked(plan)
+    assert links.needs_check(plan)
     node = plan["nodes"][0]
     cards = {
         f"enp{number}s0": {"ifname": f"enp{number}s0", "address": nic["mac"], "mtu": mtu}

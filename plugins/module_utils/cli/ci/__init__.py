@@ -288,11 +288,11 @@ def _proxy(args: argparse.Namespace, plan: Plan | None, log: Path) -> str:
             if (found := _running_proxy(args.cluster)) and found != running:
                 return str(args.proxy_url) or f"http://{in_url(address)}:{found}/"
             time.sleep(0.1)
-        said = log.read_text().strip()
+        problem = log.read_text().strip()
     except OSError as error:
-        said = str(error)
+        problem = str(error)
     say_or_drop(
-        f"agentlab: the proxy into the sandbox did not start; the kubeconfig has no proxy-url: {said}", sys.stderr
+        f"agentlab: the proxy into the sandbox did not start; the kubeconfig has no proxy-url: {problem}", sys.stderr
     )
     return ""
 

@@ -297,8 +297,8 @@ class Runner:
         if expect is None:
             return done
         stage, log = jobs.failing(expect), self.run_dir / "logs/wait-for.log"
-        said = log.read_text() if log.exists() else ""
-        wrong = [f"{text!r} is not in {log.name}" for text in expect["log"] if text not in said]
+        output = log.read_text() if log.exists() else ""
+        wrong = [f"{text!r} is not in {log.name}" for text in expect["log"] if text not in output]
         if not done.error:
             wrong.append("nothing failed")
         if done.name != stage:
