@@ -26,7 +26,15 @@ ROOT = Path(__file__).parents[3]
 PROFILES = ROOT / "config_examples"
 TABLE = yaml.safe_load((ROOT / "ci/jobs.yml").read_text())["jobs"]
 # Profiles whose configs do not say all: a real release, files of the user, networks besides the machine network, and segments.
-NOT_IN_CONFIGS = {"sno_ipv4_ocp", "sno_okd", "sno_bond_vlan", "sno_iscsi", "compact_balancer_static", "compact_ipi"}
+NOT_IN_CONFIGS = {
+    "sno_ipv4_ocp",
+    "sno_okd",
+    "sno_bond_vlan",
+    "sno_iscsi",
+    "compact_balancer_static",
+    "compact_segments_static",
+    "compact_ipi",
+}
 ARCHIVE = Path(__file__).parent / "agent-gather.tar.xz"
 LEVEL = 'time="2026-11-23T10:12:17Z" level=warning msg="'
 
@@ -62,6 +70,12 @@ def test_configs_of_a_profile_give_the_same_configs_again(name: str, tmp_path: P
     again, hosts = rendered(made.raw)
     assert again == install
     assert hosts == agent
+
+
+def test_configs_with_a_remote_worker_give_the_same_configs_again(tmp_path: Path) -> None:
+    raw = yaml.safe_load((PROFILES / "compact_segments_static.yml").read_text())
+    del raw["extra_networks"]
+    assert rendered(reproduce(left(tmp_path, raw)).raw) == rendered(raw)
 
 
 def test_credentials_of_a_platform_are_not_taken(tmp_path: Path) -> None:
