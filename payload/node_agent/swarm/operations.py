@@ -26,8 +26,10 @@ OPERATION_IDS = {
 }
 """Name of a request in the statistics -> its operationId. Others are of several operations (`set up`, `remove`), or not of this API."""
 REPLY = "v2PostStepReply"
-_NAMED = {"cluster", "complete", "finalizing stage", "host ignition", "hosts", "ingress certificate", "install", "instructions", "logs progress",
-         "logs upload", "operator", "operators", "progress", "register", "role"}  # fmt: skip
+_NAMED = {
+    "cluster", "complete", "finalizing stage", "host ignition", "hosts", "ingress certificate", "install", "instructions", "logs progress",
+    "logs upload", "operator", "operators", "progress", "register", "role",
+}  # fmt: skip
 
 
 def shown(name: str) -> str:
