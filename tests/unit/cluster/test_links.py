@@ -122,10 +122,10 @@ GATEWAYS = [
 ]
 
 
-def gateways(node: Any, routes: list[dict[str, str]], plan: Any = STATIC) -> dict[str, tuple[bool, str]]:
+def gateways(node: Any, routes: list[dict[str, str]], plan: Any = None) -> dict[str, tuple[bool, str]]:
     """The default gateways of a node whose one NIC the kernel calls enp1s0: whether they are as planned, and what was found."""
     card = {"ifname": "enp1s0", "address": node["nics"][0]["mac"], "mtu": 1500}
-    found = links.findings(plan, node, links.Seen({"enp1s0": card}, routes))
+    found = links.findings(plan or STATIC, node, links.Seen({"enp1s0": card}, routes))
     return {one.subject: (one.ok, one.found) for one in found}
 
 
