@@ -135,11 +135,11 @@ class Finalizer:
         stage: of the service's API, as in `Finalizing`. Raises `Stopped` when the installation is over.
         """
 
-        def is_reported() -> bool:
+        def report() -> bool:
             self.session.service.send("PUT", f"{self.session.cluster_path}/progress", {"finalizing_stage": stage})
             return True
 
-        self.session.until(f"Finalizing stage: {stage}", is_reported)
+        self.session.until(f"Finalizing stage: {stage}", report)
 
     def _upload_ingress(self) -> bool:
         found = self.session.kube.find(INGRESS_CERT)

@@ -33,7 +33,7 @@ class Topology(NamedTuple):
     def size(self, requested: int) -> int:
         """Return how many hosts a cluster has.
 
-        asked: by the settings, 0 for as many as the topology needs. A single node is never more than one.
+        requested: by the settings, 0 for as many as the topology needs. A single node is never more than one.
         """
         return self.hosts if self.fixed else requested or self.hosts
 

@@ -75,9 +75,7 @@ DEFAULTS: Job = {
 
 
 # What runs on an installed cluster, in this order, by the field that asks for it.
-_AFTER: dict[
-    Literal["day2", "again", "verbs", "fencing", "ironic", "command", "gather"], tuple[str, ...]
-] = {
+_AFTER: dict[Literal["day2", "again", "verbs", "fencing", "ironic", "command", "gather"], tuple[str, ...]] = {
     "day2": ("add_nodes", "validate-day2", "again-add_nodes"),
     "again": ("again",),
     "verbs": ("verbs",),
@@ -85,7 +83,7 @@ _AFTER: dict[
     "ironic": ("ironic",),
     "command": ("command",),
     "gather": ("gather",),
-}  # fmt: skip
+}
 
 _JOB: Shape = {
     **{name: bool for name, value in DEFAULTS.items() if isinstance(value, bool)},

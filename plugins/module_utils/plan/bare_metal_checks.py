@@ -7,7 +7,7 @@ from typing import Any
 
 from . import boot_modes, inventory, links
 from .bmcs import SCHEMES
-from .build import node_names
+from .build import node_names, node_roles
 from .faults import KINDS
 from .options import Profile
 from .problems import Finding, Path, duplicates
@@ -45,7 +45,7 @@ def check_inventory(profile: Profile, _cluster: str) -> Iterator[Finding]:
 def check_machines(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Yield what existing machines lack, and what they cannot be given."""
     manual = boot_modes.boot_mode(profile) == "manual"
-    roles = {name: role for name, role, __ in node_names(profile)}
+    roles = node_roles(profile)
     addresses: list[tuple[Path, str]] = []
     for name, node in profile["nodes"].items():
         place: Path = ("nodes", name)

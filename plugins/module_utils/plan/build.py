@@ -153,6 +153,11 @@ def node_names(profile: Profile) -> list[tuple[str, Role, int]]:
     return [(_name_format(profile, role) % i, role, i) for role, count in counts.items() for i in range(count)]
 
 
+def node_roles(profile: Profile) -> dict[str, Role]:
+    """Return the role of each node by its name, in the order of `node_names`."""
+    return {name: role for name, role, _index in node_names(profile)}
+
+
 def _name_format(profile: Profile, role: Role) -> str:
     return (None if role == "extra" else profile[role].get("name_format")) or f"{role}-%d"
 

@@ -31,7 +31,7 @@ from . import (
     tests,
     unconfigured,
 )
-from .build import day2_names, node_names
+from .build import day2_names, node_names, node_roles
 from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
 from .names import mac_address
@@ -169,7 +169,7 @@ def _check_hypervisor(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 
 def _check_nodes(profile: Profile, cluster: str) -> Iterator[Finding]:
-    names = {name: role for name, role, _index in node_names(profile)}
+    names = node_roles(profile)
     for name, node in profile["nodes"].items():
         role = names.get(name, "master")
         cards = links.nics(profile, role)
@@ -211,7 +211,7 @@ def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 
 def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    roles = {name: role for name, role, _index in node_names(profile)}
+    roles = node_roles(profile)
     names, installer = list(roles), profile["release"]["installer"]
     for index, fault in enumerate(profile["faults"]):
         path: Path = ("faults", index)

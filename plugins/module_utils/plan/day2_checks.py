@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..releases import LATEST, RELEASES, since
-from .build import day2_names, node_names
+from .build import day2_names, node_roles
 from .options import Profile
 from .problems import Finding
 
@@ -21,7 +21,7 @@ def check_day2(profile: Profile, _cluster: str) -> Iterator[Finding]:
     later = day2_names(profile)
     if not later:
         return
-    roles = {name: role for name, role, __ in node_names(profile)}
+    roles = node_roles(profile)
     for name in later:
         role = roles.get(name, "worker")
         if role != "worker":

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from ..addresses import family as family_of
 from . import build, links
 from .boot_modes import FETCHED, boot_mode
-from .build import node_names
-from .fields import Family, Role
+from .build import node_names, node_roles
+from .fields import Family
 from .options import Profile
 from .presets import FAMILIES, MTU
 from .problems import Finding, Path, duplicates
@@ -214,7 +214,7 @@ def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
             given.append(((*path, index), text))
             yield from _outside((*path, index), text, machine)
     for name, node in profile["nodes"].items():
-        role = _role(profile, name) or "master"
+        role = node_roles(profile).get(name, "master")
         there = [network for __, network in links.networks(profile, role)]
         places = {one.name: position for position, one in enumerate(links.carried(profile, role))}
         for nic, settings in node.get("nics", {}).items():
@@ -244,13 +244,9 @@ def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
             yield path, text, f"is the address of the {owner}; choose another"
 
 
-def _role(profile: Profile, node: str) -> Role | None:
-    return next((role for name, role, __ in node_names(profile) if name == node), None)
-
-
 def _home(profile: Profile, node: str) -> dict[Family, IpNetwork]:
     """Return the subnets of the segment that a node is in, or of the machine network; none of a segment that there is not."""
-    role = _role(profile, node)
+    role = node_roles(profile).get(node)
     segment = build.machine(profile, node, role)["segment"] if role else None
     given: Mapping[str, Any] = profile["segments"].get(segment, {}) if segment else profile["network"]
     return {f: ipaddress.ip_network(given[f]) for f in FAMILIES[profile["stack"]] if given.get(f)}

@@ -147,7 +147,7 @@ class Probe:
         self, plan: Plan, run_dir: Path, tape: Tape = no_tape, say: Callable[[str], None] = lambda line: None
     ) -> None:
         self.tape, self.whole, self.say = tape, plan, say
-        self.domain_states: dict[str, str] = {}
+        self.shown: dict[str, str] = {}
         self.plan, self.run_dir = phases.present(plan, run_dir), run_dir
         self.address = rendezvous_ip(plan, run_dir)
         self.facts, self.polled = Facts(plan=self.plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0
@@ -163,8 +163,8 @@ class Probe:
     def _show(self) -> None:
         for node in self.plan["nodes"]:
             now = starting(self.facts.consoles.get(node["domain"], ""))
-            if now and now != self.domain_states.get(node["domain"]):
-                self.domain_states[node["domain"]] = now
+            if now and now != self.shown.get(node["domain"]):
+                self.shown[node["domain"]] = now
                 self.say(f"Host {node['name']}: {now}")
 
     def causes(self, seen: Seen) -> Sequence[Cause]:

@@ -80,14 +80,14 @@ def suites(run: Run) -> list[Suite]:
     return [suite for suite in made if suite.cases]
 
 
-def body(run: Run, output: str, source: str = "") -> str:
+def body(run: Run, message: str, source: str = "") -> str:
     """Return the body of a failure: the message, the first cause with its next step, and the end of a log up to its time.
 
-    said: the message of the failed part; source: name of a log in the document, empty for none, of which the last
+    message: of the failed part; source: name of a log in the document, empty for none, of which the last
     `TAIL` lines are added. Parts that are unknown are left out.
     """
     verdict = run["verdict"]
-    parts = [output]
+    parts = [message]
     if verdict["causes"]:
         cause = verdict["causes"][0]
         parts += [f"First cause: {cause['text']}\nNext: {cause['next']}"]
