@@ -179,3 +179,12 @@ def test_a_job_proves_the_choices_of_its_profile() -> None:
     proven = [line.split("`")[1] for line in lines if "`e2e-agent-sno-oci`" in line]
     assert {"platform: external", "boot.mode: minimal", "topology: sno", "external.platform_name"} <= set(proven)
     assert "boot.mode: redfish" not in proven and "bonds.nics" not in proven
+
+
+def test_a_job_proves_the_fields_of_its_extra_networks() -> None:
+    lines = fields.page({"segments": "compact_segments_static"}).splitlines()
+    proven = {line.split("`")[1] for line in lines if "`segments`" in line}
+    assert {part for part in proven if part.startswith("extra_networks.")} == {
+        "extra_networks.interface",
+        "extra_networks.roles",
+    }
