@@ -13,12 +13,15 @@ from pathlib import Path
 
 from ..documents import DocumentError, load_json, read_file
 from ..files import staging
+from ..log import Log
 from ..state import write_atomic
 from ..vocabulary import Exit
 from . import install_config
+from .assets import ASSETS
 from .binary import Given, Running, Say, prepare, without_password
 from .errors import InstallerError
 from .state import FILENAME as STATE
+from .store import Store
 
 RECORD = ".openshift_install_cluster.json"
 """How the last run ended, in the assets directory: whether the cluster is complete, and the error."""
@@ -91,6 +94,9 @@ def create(given: Given, hosts: Hosts, say: Say, *, seconds: float) -> Result:
     if complete(directory):
         return Result(changed=False)
     (directory / RECORD).unlink(missing_ok=True)
+    if not (directory / METADATA).exists():
+        # Of an agent-based installation that had this directory before.
+        Store(ASSETS, directory, Log(None)).withdraw()
     before = {*directory.glob(_BUNDLES)}
     end = time.monotonic() + seconds
 

@@ -273,6 +273,20 @@ class Store:
                     known.pop(asset.key, None)
         state_file.save(self.directory, self.state)
 
+    def withdraw(self) -> None:
+        """Remove the state, and the files that are as the last run made them; inputs and edited files stay.
+
+        For a program with a state of its own in this directory: without ours, these files would count as a user's.
+        """
+        if not self.made:
+            return
+        for asset in self.assets.values():
+            texts = self._texts(asset) if asset.load else {}
+            if texts and self.made.get(asset.key) == _digest(texts):
+                for path in texts:
+                    (self.directory / path).unlink()
+        (self.directory / state_file.FILENAME).unlink()
+
     def inputs(self) -> dict[str, list[str]]:
         """Return the name of each asset of this run in the directory -> its files there.
 

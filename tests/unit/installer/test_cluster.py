@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer import cluster
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import cluster, store
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary import Given
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
@@ -81,6 +81,25 @@ def test_a_cluster_is_created_once_and_its_log_is_followed(tmp_path: Path, run_d
     assert ("info", 'Login to the console with user: "kubeadmin"') in said  # without the password
     assert create(run_dir, program)[0] == cluster.Result(changed=False)
     assert len(calls(tmp_path)) == 1
+
+
+def test_what_an_agent_based_installation_made_here_is_gone(tmp_path: Path, run_dir: Path) -> None:
+    """A later one took its mirror/registries.conf for the user's, because the program had written a state of its own."""
+    (run_dir / "mirror").mkdir()
+    (run_dir / "cluster-manifests").mkdir()
+    made = {
+        "*mirror.RegistriesConf": "mirror/registries.conf",
+        "*manifests.InfraEnv": "cluster-manifests/infraenv.yaml",
+    }
+    for path in made.values():
+        (run_dir / path).write_text("made")
+    hashes = {key: store._digest({path: b"made"}) for key, path in made.items()}
+    state = run_dir / ".openshift_install_state.json"
+    state.write_text(json.dumps({"agentlab": {"made": hashes, "hashes": hashes}}))
+    (run_dir / "cluster-manifests/infraenv.yaml").write_text("edited")
+    create(run_dir, fake(tmp_path, CREATED))
+    left = [path for path in calls(tmp_path)[0]["files"] if not path.startswith(".")]
+    assert left == ["cluster-manifests/infraenv.yaml", "install-config.yaml"]
 
 
 def test_manifests_of_the_profile_are_added_to_those_of_the_program(tmp_path: Path, run_dir: Path) -> None:
