@@ -281,7 +281,7 @@ class Store:
         if not self.made:
             return
         for asset in self.assets.values():
-            texts = self._texts(asset) if asset.load else {}
+            texts = self._texts(asset) if asset.load and asset.generate else {}
             if texts and self.made.get(asset.key) == _digest(texts):
                 for path in texts:
                     (self.directory / path).unlink()

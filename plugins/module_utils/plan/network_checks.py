@@ -213,8 +213,9 @@ def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
         for index, text in enumerate(addresses):
             given.append(((*path, index), text))
             yield from _outside((*path, index), text, machine)
+    roles = node_roles(profile)
     for name, node in profile["nodes"].items():
-        role = node_roles(profile).get(name, "master")
+        role = roles.get(name, "master")
         there = [network for __, network in links.networks(profile, role)]
         places = {one.name: position for position, one in enumerate(links.carried(profile, role))}
         for nic, settings in node.get("nics", {}).items():
