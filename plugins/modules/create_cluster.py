@@ -17,10 +17,13 @@ description:
   - In check mode the file is checked, and nothing is run.
 extends_documentation_fragment: [agentlab.ocp.module.no_diff]
 requirements:
+  - bcrypt
   - cryptography
+  - Jinja2
   - kubernetes
   - PyYAML
   - requests
+  - zstandard
 options:
   plan:
     description: The plan of the cluster, C(agentlab_plan), of a profile with C(flow=ipi).
@@ -89,7 +92,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import signals
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.documents import decoded, read_file
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer import cluster, ipi
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import cluster, cluster_record, ipi
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary import Given
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.install_config import FILENAME
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
@@ -132,7 +135,7 @@ def main() -> None:
             profile = RELEASES[plan["release"]["profile"]]
             ipi.validate(decoded(read_file(path), name=str(path)), profile, plan["release"]["version"] or "", log)
         if module.check_mode:
-            return {"changed": not cluster.complete(directory)}
+            return {"changed": not cluster_record.complete(directory)}
         events = WaitEvents(EventLog(Path(given["record"]) / Path(FILE).name, of_run(directory)))
 
         def say(level: str, text: str) -> None:

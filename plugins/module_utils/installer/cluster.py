@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import time
@@ -11,20 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..documents import DocumentError, load_json, read_file
 from ..files import staging
 from ..log import Log
-from ..state import write_atomic
 from ..vocabulary import Exit
-from . import install_config
+from . import cluster_record, install_config
 from .assets import ASSETS
 from .binary import Given, Running, Say, prepare, without_password
 from .errors import InstallerError
 from .state import FILENAME as STATE
 from .store import Store
 
-RECORD = ".openshift_install_cluster.json"
-"""How the last run ended, in the assets directory: whether the cluster is complete, and the error."""
 METADATA = "metadata.json"
 """What the installer writes before it creates the first machine, and needs to remove them."""
 MEANINGS: dict[int, str] = {
@@ -65,24 +60,6 @@ class Result:
     bundle: str = ""
 
 
-def complete(directory: Path) -> bool:
-    """Return whether the cluster of this assets directory was created."""
-    return _ended(directory).get("complete") is True
-
-
-def failure(directory: Path) -> str:
-    """Return why the last run in this assets directory failed; "" if it did not, or was interrupted."""
-    return str(_ended(directory).get("error", ""))
-
-
-def _ended(directory: Path) -> Mapping[str, object]:
-    try:
-        found = load_json(read_file(directory / RECORD), name=RECORD)
-    except (OSError, DocumentError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def create(given: Given, hosts: Hosts, say: Say, *, seconds: float) -> Result:
     """Create the cluster of `given.directory`, and wait until it is complete. Raises `InstallerError` for a program that cannot be run.
 
@@ -91,9 +68,9 @@ def create(given: Given, hosts: Hosts, say: Say, *, seconds: float) -> Result:
     by an exception ends the program with all that it started.
     """
     directory = given.directory
-    if complete(directory):
+    if cluster_record.complete(directory):
         return Result(changed=False)
-    (directory / RECORD).unlink(missing_ok=True)
+    (directory / cluster_record.FILENAME).unlink(missing_ok=True)
     if not (directory / METADATA).exists():
         # Of an agent-based installation that had this directory before.
         Store(ASSETS, directory, Log(None)).withdraw()
@@ -115,14 +92,10 @@ def create(given: Given, hosts: Hosts, say: Say, *, seconds: float) -> Result:
                 if code is None or code in _WITH_LOGS:
                     bundle = _gathered(given, hosts, environment, keep, before)
                 error = _error(given, words, code, output, seconds)
-                _end(directory, {"complete": False, "error": error})
+                cluster_record.write(directory, error)
                 return Result(True, Exit.FAILED if code is None else code, error, bundle)
-    _end(directory, {"complete": True})
+    cluster_record.write(directory)
     return Result(changed=True)
-
-
-def _end(directory: Path, how: Mapping[str, object]) -> None:
-    write_atomic(directory / RECORD, json.dumps(how), 0o600)
 
 
 def _steps(directory: Path) -> tuple[tuple[str, ...], ...]:

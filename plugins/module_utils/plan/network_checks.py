@@ -213,9 +213,8 @@ def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
         for index, text in enumerate(addresses):
             given.append(((*path, index), text))
             yield from _outside((*path, index), text, machine)
-    roles = node_roles(profile)
     for name, node in profile["nodes"].items():
-        role = roles.get(name, "master")
+        role = node_roles(profile).get(name, "master")  # here, as what it reads withholds findings when it is wrong
         there = [network for __, network in links.networks(profile, role)]
         places = {one.name: position for position, one in enumerate(links.carried(profile, role))}
         for nic, settings in node.get("nics", {}).items():

@@ -23,7 +23,7 @@ from ..assisted.client import AssistedClient
 from ..cluster.client import ClusterClient
 from ..documents import load_json, read_file
 from ..errors import AssistedError, ClusterError, LabError
-from ..installer.cluster import failure
+from ..installer.cluster_record import failure
 from ..plan import hypervisors, outside, phases, short
 from ..plan.hypervisor_model import Hypervisor
 from ..plan.machines import Node, interfaces

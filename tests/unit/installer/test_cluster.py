@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer import cluster, store
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import cluster, cluster_record, store
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary import Given
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
@@ -128,9 +128,9 @@ def test_exit_codes_are_the_programs(tmp_path: Path, run_dir: Path, code: int, m
     result, __ = create(run_dir, program)
     assert (result.changed, result.exit_code) == (True, code)
     assert result.error == f"{program} create cluster ended with exit code {code}{meaning}: it broke"
-    assert not cluster.complete(run_dir) and cluster.failure(run_dir) == result.error
+    assert not cluster_record.complete(run_dir) and cluster_record.failure(run_dir) == result.error
     create(run_dir, fake(tmp_path, ""))
-    assert cluster.complete(run_dir) and cluster.failure(run_dir) == ""
+    assert cluster_record.complete(run_dir) and cluster_record.failure(run_dir) == ""
 
 
 def test_after_a_failed_bootstrap_its_logs_are_gathered(tmp_path: Path, run_dir: Path) -> None:

@@ -5,13 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible_collections.agentlab.ocp.payload.ipi import lab
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer import cluster, state
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import cluster, cluster_record, state
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, ipi, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 from .test_own_options import run
 
-LEFT = ("logs/wait-for.log", cluster.RECORD, cluster.METADATA, state.FILENAME, f"{lab.FOLDER}/provisioned.json")
+LEFT = (
+    "logs/wait-for.log",
+    cluster_record.FILENAME,
+    cluster.METADATA,
+    state.FILENAME,
+    f"{lab.FOLDER}/provisioned.json",
+)
 
 
 def test_a_new_cluster_does_not_continue_the_one_before(tmp_path: Path) -> None:
@@ -30,4 +36,4 @@ def test_a_new_cluster_does_not_continue_the_one_before(tmp_path: Path) -> None:
 
     assert prepared() == [] and (directory / "install-config.yaml").exists()
     assert prepared() == list(LEFT), "a run of the same cluster continues"
-    assert {*ipi.LEFT} == {cluster.RECORD, cluster.METADATA, state.FILENAME, lab.FOLDER}
+    assert {*ipi.LEFT} == {cluster_record.FILENAME, cluster.METADATA, state.FILENAME, lab.FOLDER}
