@@ -104,7 +104,7 @@ def freeze(verbs: Verbs) -> None:
     api.start()
     try:
         until("the API answers", lambda: api.answers, LIMIT)
-        before = len(api.answers)
+        before, logged = len(api.answers), len(bmc_log(plan["hypervisor"]["state_dir"]))
         verbs.call("fault", victim, "pause")
         frozen = time.monotonic()
         print(f"ok   {victim}, which leads, is frozen; {before} writes were answered", flush=True)
@@ -126,9 +126,11 @@ def freeze(verbs: Verbs) -> None:
             if first - last > OUTAGE:
                 raise Failed(f"the API did not answer for {first - last:.1f} s; at most {OUTAGE:.0f} s are expected")
             print(f"ok   the API did not answer for {first - last:.1f} s", flush=True)
-            forced = [line for line in bmc_log(plan["hypervisor"]["state_dir"]) if "ForceOff" in line]
+            system = next(node["uuid"] for node in plan["nodes"] if node["name"] == victim)
+            since = bmc_log(plan["hypervisor"]["state_dir"])[logged:]
+            forced = [line for line in since if "ForceOff" in line and system in line]
             if not forced:
-                raise Failed("the BMCs' log has no ForceOff")
+                raise Failed(f"the BMCs' log has no ForceOff of {victim}, system {system}, since it froze")
             print(f"ok   BMC: {forced[-1].strip()}", flush=True)  # which ended the fault, too
     finally:
         api.end()

@@ -1,4 +1,4 @@
-"""Cases of the verbs that other programs have, too: openshift-install, `oc adm node-image`, coreos-installer, nmstatectl, dev-scripts.
+"""Cases of the verbs that other programs have, too: openshift-install, oc, coreos-installer, nmstatectl, dev-scripts.
 
 `verbs.py` drives them with the others. They need files of the installed cluster, or its API, but change nothing of it.
 """
@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
+import yaml
 from ansible_collections.agentlab.ocp.ci.calls import Verbs, expect
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import inputs, rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.release import mirror_set
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
 
 
@@ -71,6 +76,40 @@ def _dev(verbs: Verbs) -> None:
     expect(json.loads(verbs.call("dev", "show", "iso", f"{verbs.run_dir}/agent.x86_64.iso"))["records"], "dev")
 
 
+def _pack(verbs: Verbs) -> None:
+    """A copy of the base ISO gets the recipe of its minimal ISO again."""
+    base, full, minimal = (
+        Path(verbs.json("payload", "show")["iso"]),
+        verbs.folder / "full.iso",
+        verbs.folder / "minimal.iso",
+    )
+    shutil.copyfile(base, full)
+    try:
+        verbs.call("iso", "extract", "minimal-iso", str(full), str(minimal))
+        verbs.call("pack", "minimal-iso", str(full), str(minimal), "--consume")
+        expect(not minimal.exists() and full.stat().st_size == base.stat().st_size, "pack minimal-iso")
+    finally:
+        full.unlink()
+
+
+def _mirror(verbs: Verbs) -> None:
+    """What would be copied if the lab's registry did not have the release; nothing is."""
+    config = yaml.safe_load((verbs.run_dir / inputs.LAST / "install-config.yaml").read_text())
+    sources = config["imageDigestSources"]
+    target = f"{sources[0]['mirrors'][0].partition('/')[0]}/copy"
+    secret = verbs.folder / "pull-secret.json"
+    secret.touch(mode=0o600)
+    secret.write_text(config["pullSecret"])
+    (verbs.folder / "ca.pem").write_text(config["additionalTrustBundle"])
+    (verbs.folder / "mirrors.yaml").write_text(yaml.safe_dump(mirror_set.resource(sources)))
+    words = (
+        rundir.release_image(verbs.run_dir), "--to", target, "--pull-secret", "pull-secret.json", "--trust", "ca.pem",
+        "--mirrors", "mirrors.yaml", "--dry-run",
+    )  # fmt: skip
+    shown = verbs.call("exec", "--", "sh", "-c", f"{shlex.join(verbs.command('mirror', *words))} 2>&1")
+    expect(f" to copy to {target}, " in shown and f" -> {target}/openshift/release-images:" in shown, shown)
+
+
 def _nmstate(verbs: Verbs) -> None:
     state = "interfaces: [{name: eth1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}}]"
     expect("eth1.nmconnection" in verbs.call("nmstate", "gc", "-", given=state), "nmstate")
@@ -93,6 +132,8 @@ CASES: dict[str, Callable[[Verbs], None]] = {
     "iso": _iso,
     "pxe": _pxe,
     "dev": _dev,
+    "pack": _pack,
+    "mirror": _mirror,
     "nmstate": _nmstate,
     "import": _import,
     "export": _import,

@@ -70,7 +70,7 @@ def accepted(headers: list[str], wanted: str) -> bool:
     return not any(ranges) or not {"*/*", f"{wanted.partition('/')[0]}/*", wanted}.isdisjoint(ranges)
 
 
-def most(op: Operation) -> int:
+def body_limit(op: Operation) -> int:
     """Return the maximum size of an operation's JSON body, in bytes.
 
     Requests of agents (scheme `agentAuth` alone) have a smaller limit than those of users; `limits.LARGER` names the
@@ -268,7 +268,7 @@ class Service:
             if op.upload:
                 await self._receive(request, call)
             elif op.body is not None:
-                raw = await self.bodies.read(request, most(op))
+                raw = await self.bodies.read(request, body_limit(op))
                 if not raw:
                     raise Invalid(f"{op.body_name} in body is required")
                 if request.content_type not in JSON_TYPES:

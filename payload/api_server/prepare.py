@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json, load_yaml
-from ...plugins.module_utils.ignition.resources import VERSION, data_file, data_url
+from ...plugins.module_utils.ignition.config import Config
+from ...plugins.module_utils.ignition.resources import data_file, data_url
 from ...plugins.module_utils.vocabulary import Port
 from . import install_config, operators
 from .bodies import StaticNetwork
@@ -92,9 +93,7 @@ def _json(value: object) -> bytes:
 
 def _configs(task: Job) -> dict[str, dict[str, Any]]:
     if task.dummy:
-        return {
-            f"{role}.ign": {"ignition": {"version": VERSION}} for role in ("bootstrap", "master", "arbiter", "worker")
-        }
+        return {f"{role}.ign": Config().to_dict() for role in ("bootstrap", "master", "arbiter", "worker")}
     from ..cluster import ignition
 
     render = task.render or ignition.render
@@ -201,12 +200,11 @@ def day2_ignition(cluster: Cluster, host: Host, networks: str) -> bytes:
     endpoint, pool = cluster.get("ignition_endpoint") or {}, host.get("machine_config_pool_name") or "worker"
     name = str(cluster.get("api_vip_dns_name", ""))
     url = endpoint.get("url") or f"http://{in_url(name)}:{Port.MACHINE_CONFIG_INSECURE}/config/{pool}"
-    ignition: dict[str, Any] = {"version": VERSION, "config": {"merge": [{"source": url}]}}
+    config = Config()
+    config.merge({"source": url})
     if authority := endpoint.get("ca_certificate"):
-        source = data_url(base64.b64decode(authority), "text/plain")
-        ignition["security"] = {"tls": {"certificateAuthorities": [{"source": source}]}}
-    config: dict[str, Any] = {"ignition": ignition}
-    return _json(host_config(config, host, load_json(networks, name="static_network_config")))
+        config.trust({"source": data_url(base64.b64decode(authority), "text/plain")})
+    return _json(host_config(config.to_dict(), host, load_json(networks, name="static_network_config")))
 
 
 # -- credentials ------------------------------------------------------------------------------------------------------

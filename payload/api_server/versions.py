@@ -1,9 +1,14 @@
-"""Comparison of OpenShift versions: the numbers before the first dash. An invalid version is older than all others."""
+"""Comparison of OpenShift versions, and what their releases have.
+
+The numbers before the first dash count. An invalid version is older than all others.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
+
+from ...plugins.module_utils.releases import OLDEST, ReleaseProfile, by_version
 
 _VERSION = re.compile(r"v?\d+(\.\d+)*([-+][0-9A-Za-z.+~-]+)?")
 
@@ -25,6 +30,12 @@ def at_least(version: str, least: str) -> bool:
     """Return whether a version is the given one or newer; False if either is not a version."""
     found, wanted = numbers(version), numbers(least)
     return found is not None and wanted is not None and found >= wanted
+
+
+def profile(version: str) -> ReleaseProfile:
+    """Return what the release of a version has: the oldest that is known for older ones and for what is not a version."""
+    found = numbers(version)
+    return by_version(f"{found[0]}.{found[1]}") if found else OLDEST
 
 
 def same_minor(version: str, other: str) -> bool:

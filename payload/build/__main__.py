@@ -43,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     push.add_argument("--payload", type=Path, metavar="DIRECTORY", help="the payload; default: the newest")
     push.add_argument("--check", action="store_true", help="only count what would be added")
     for verb in (build, show, push):
-        verb.add_argument("--json", action="store_true", help="print JSON, and no progress")
+        form = verb.add_mutually_exclusive_group()
+        form.add_argument("-o", "--output", choices=("json", "yaml"), help="print JSON or YAML, and no progress")
+        form.add_argument("--json", dest="output", action="store_const", const="json", help="the same as -o json")
         verb.add_argument("--progress", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -63,11 +65,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.verb == "push":
         directory = arguments.payload or cache_root() / "payload/current"
         counts = registry.push(directory, arguments.storage, dry=arguments.check)
-        print(
-            json.dumps(counts)
-            if arguments.json
-            else f"{counts['images']} images, {counts['blobs']} blobs, {counts['added']} files added"
-        )
+        if arguments.output:
+            _print(counts, arguments.output)
+        else:
+            print(f"{counts['images']} images, {counts['blobs']} blobs, {counts['added']} files added")
         return 0
     if arguments.verb == "show":
         found = describe(arguments.directory or cache_root() / "payload/current")
@@ -76,7 +77,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.check:
             there = lookup(overrides, version=arguments.release)
             if there is None:
-                print("null" if arguments.json else "the payload is not built yet", flush=True)
+                print("null" if arguments.output else "the payload is not built yet", flush=True)
                 return Exit.FAILED
             found = there
         else:
@@ -89,15 +90,24 @@ def _run(arguments: argparse.Namespace) -> int:
                 overrides,
                 version=arguments.release,
                 force=arguments.force,
-                say=say if arguments.progress or not arguments.json else lambda text: None,
+                say=say if arguments.progress or not arguments.output else lambda text: None,
             )
-    if arguments.json:
-        print(json.dumps(found, indent=2))
+    if arguments.output:
+        _print(found, arguments.output)
     else:
         print(
             f"{found['directory']}\n  release {found['release']}\n  iso     {found['iso']}\n  images  {len(found['images'])}"
         )
     return 0
+
+
+def _print(found: object, form: str) -> None:
+    if form == "json":
+        print(json.dumps(found, indent=2))
+        return
+    from ...plugins.module_utils.plan import rundir
+
+    print(rundir.dump(found).rstrip("\n"))
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from aiohttp import web
 
 from ...plugins.module_utils.documents import load_json, load_yaml_all, read_file
+from ...plugins.module_utils.ignition.config import Config
 from ...plugins.module_utils.ignition.resources import data_file
 from ...plugins.module_utils.vocabulary import Port
 from . import assisted, fencing, machine_config_server, replication
@@ -260,12 +261,11 @@ class ControlPlane:
             "machineconfigs.machineconfiguration.openshift.io", "", self._rendered("master")
         )
         annotations = machine_config_server.served(machine_config)["storage"]["files"][-1]
-        added = {
-            "storage": {"files": [data_file(f"{STORE}/snapshot.json", snapshot, 0o600, compress=True), annotations]}
-        }
+        added = Config()
+        added.add(files=[data_file(f"{STORE}/snapshot.json", snapshot, 0o600, compress=True), annotations])
         path = self.options.bootstrap_dir / "master.ign"
         temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(merge(base, added)))
+        temporary.write_text(json.dumps(merge(base, added.to_dict())))
         temporary.chmod(0o600)
         temporary.rename(path)
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
-from ...plugins.module_utils.ignition.resources import VERSION, data_file, data_url
+from ...plugins.module_utils.ignition import config as builder
+from ...plugins.module_utils.ignition.resources import data_file, data_url
 from ...plugins.module_utils.vocabulary import WITH_VIPS, ClusterNames, Component, Port
 from . import fencing, machine_config_daemon, proxy, seed, units
 from .certificates import Certificates
@@ -103,7 +104,7 @@ def render(
         _file(PULL_SECRET, cluster.get("pull_secret") or "{}", 0o600),
         *(_file(path, text, 0o644) for path, text in trust.items()),
     ]
-    ssh = _login(cluster)
+    ssh = login(cluster.get("ssh_public_key"))
     rendered = {
         role: merge(
             _config(
@@ -217,22 +218,23 @@ def _pointer(facts: ClusterFacts, role: str, pki: Certificates) -> Config:
     return _file("/etc/kubernetes/machine-config.json", json.dumps(pointer), 0o644)
 
 
-def _login(cluster: Mapping[str, Any]) -> Config:
-    """The part of a config with which the cluster's SSH keys log in; empty without a key."""
-    key = (cluster.get("ssh_public_key") or "").strip()
-    return {"passwd": {"users": [{"name": "core", "sshAuthorizedKeys": key.splitlines()}]}} if key else {}
+def login(keys: str | None) -> Config:
+    """Return the config with which SSH keys log in; without a key it has no user.
+
+    `keys` is text with a line for each, as a cluster and an install-config have it.
+    """
+    made = builder.Config()
+    if lines := (keys or "").strip().splitlines():
+        made.user("core", lines)
+    return made.to_dict()
 
 
 def _user_data(facts: ClusterFacts, pki: Certificates) -> Config:
     """What a new worker's Ignition is, as the machine-config operator has it: where to get the rest, and whose CA to trust."""
-    ca = data_url(pki.root.pair.certificate)
-    return {
-        "ignition": {
-            "version": VERSION,
-            "config": {"merge": [{"source": _served_config(facts, "worker")}]},
-            "security": {"tls": {"certificateAuthorities": [{"source": ca}]}},
-        }
-    }
+    made = builder.Config()
+    made.merge({"source": _served_config(facts, "worker")})
+    made.trust({"source": data_url(pki.root.pair.certificate)})
+    return made.to_dict()
 
 
 def _disk_config(facts: ClusterFacts, role: str, ssh: Config, settings: Config, pki: Certificates) -> Config:
@@ -316,7 +318,9 @@ def _machine_configs(documents: list[Config], role: str) -> list[Config]:
 
 
 def _config(files: list[Config], units: list[Config]) -> Config:
-    return {"ignition": {"version": VERSION}, "storage": {"files": files}, "systemd": {"units": units}}
+    made = builder.Config()
+    made.add(files=files, units=units)
+    return made.to_dict()
 
 
 def _file(path: str, text: str, mode: int, compress: bool = False) -> Config:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from ...plugins.module_utils.ignition.resources import VERSION
+from ...plugins.module_utils.ignition.config import Config
 from ...plugins.module_utils.vocabulary import PLATFORMS, WITH_VIPS, ClusterNames, Port
 from . import cloud, fencing
 from . import proxy as proxies
@@ -68,7 +68,7 @@ def objects(
 
     `configs` maps roles to their rendered Ignition, `install_config` has its overrides and all logins, `registries` is
     the text of registries.conf, `trust_bundle` the user's CAs, `proxy` the fields of a Proxy that users gave, `pointer` the
-    Ignition that a new worker starts with, `ssh` the part of a config that lets users log in; certificates are PEM;
+    Ignition that a new worker starts with, `ssh` the config that lets users log in; certificates are PEM;
     `fenced` are the BMCs of two nodes that fence each other.
     """
     found = [make("v1", "Namespace", name, status={"phase": "Active"}) for name in NAMESPACES]
@@ -322,10 +322,10 @@ def _of_installer(ssh: Mapping[str, Any], *, fips: bool) -> list[Object]:
     found: list[Object] = []
     for role in ("master", "worker"):
         parts: dict[str, Object] = {}
-        if ssh:
-            parts["ssh"] = {"config": {"ignition": {"version": VERSION}, **ssh}}
+        if "passwd" in ssh:
+            parts["ssh"] = {"config": dict(ssh)}
         if fips:
-            parts["fips"] = {"config": {"ignition": {"version": VERSION}}, "fips": True}
+            parts["fips"] = {"config": Config().to_dict(), "fips": True}
         for part, spec in parts.items():
             found.append(
                 make(f"{_MCO}/v1", "MachineConfig", f"99-{role}-{part}", labels={f"{_MCO}/role": role}, spec=spec)

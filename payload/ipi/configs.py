@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json, load_yaml, read_file
+from ...plugins.module_utils.ignition.config import Config
 from ...plugins.module_utils.ignition.resources import data_file
 from ...plugins.module_utils.installer import mirrors
 from ...plugins.module_utils.plan.machines import interfaces
@@ -13,6 +14,7 @@ from ...plugins.module_utils.state import write_atomic
 from ...plugins.module_utils.vocabulary import Component
 from ..api_server.prepare import TRUST_ANCHOR, kubeconfig, password
 from ..cluster import ignition
+from ..cluster.configs import merge
 from ..tools import openshift_install as tool
 from .lab import Lab
 
@@ -48,11 +50,10 @@ def make(lab: Lab) -> dict[str, dict[str, Any]]:
         cluster, _hosts(lab, config), tls, images,
         tool.settings_of(manifests), manifests, node_files=files, invoker=INVOKER,
     )  # fmt: skip
-    bootstrap = made[BOOTSTRAP]
     texts = {**files, "/etc/hostname": "bootstrap\n"}
-    bootstrap["storage"]["files"] += [data_file(path, text.encode(), 0o644) for path, text in texts.items()]
-    if key := (config.get("sshKey") or "").strip():
-        bootstrap["passwd"] = {"users": [{"name": "core", "sshAuthorizedKeys": key.splitlines()}]}
+    own = Config()
+    own.add(files=[data_file(path, text.encode(), 0o644) for path, text in texts.items()])
+    bootstrap = merge(made[BOOTSTRAP], own.to_dict(), ignition.login(config.get("sshKey")))
     _write(lab, cluster, kubeconfig(cluster["name"], cluster["base_dns_domain"], tls), password(tls) or b"")
     return {BOOTSTRAP: bootstrap, MASTER: made[MASTER]}
 

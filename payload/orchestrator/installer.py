@@ -16,6 +16,7 @@ import threading
 from pathlib import Path
 
 from ...plugins.module_utils.documents import load_json, load_yaml_all, read_file
+from ...plugins.module_utils.ignition.config import Config as Builder
 from ...plugins.module_utils.ignition.resources import read_data_url
 from ...plugins.module_utils.vocabulary import SETTINGS_MANIFEST, Stage
 from ..cluster import machine_config_daemon
@@ -164,7 +165,7 @@ class Installer:
 
             self.installation.until(f"Fetching {source}", fetched)
         own = {key: value for key, value in config.items() if key != "ignition"}
-        return merge({"ignition": {"version": ignition["version"]}}, *found, own)
+        return merge(Builder().to_dict(ignition["version"]), *found, own)
 
     def upload_logs(self) -> None:
         """Send the logs of this host, as its agent does after a failure; missing logs do not fail the installation."""

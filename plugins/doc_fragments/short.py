@@ -251,7 +251,7 @@ options:
           password:
             description:
               - 'Password of that user. Null: a random one for each cluster.'
-              - It is at most 72 bytes of printable characters, in one line.
+              - It is from 1 to 72 bytes of printable characters, in one line.
             type: str
       bmc:
         description:
@@ -271,7 +271,7 @@ options:
           password:
             description:
               - 'Password of that user. Null: a random one for each cluster.'
-              - It is at most 72 bytes of printable characters, in one line.
+              - It is from 1 to 72 bytes of printable characters, in one line.
             type: str
       http:
         description:

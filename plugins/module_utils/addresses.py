@@ -55,3 +55,18 @@ def in_url(host: str) -> str:
     A port may follow it. Addresses in brackets already must not be given.
     """
     return f"[{host}]" if ":" in host else host
+
+
+def static_ips(state: object) -> list[str]:
+    """Every static address of an nmstate document: interfaces in order, IPv4 before IPv6 in each.
+
+    state: the document as parsed, of any type; what has not the form of an nmstate document is passed over.
+    """
+    found = []
+    for nic in (state or {}).get("interfaces") or [] if isinstance(state, dict) else []:
+        for family in ("ipv4", "ipv6"):
+            section = nic.get(family) if isinstance(nic, dict) else None
+            for entry in (section or {}).get("address") or [] if isinstance(section, dict) else []:
+                if isinstance(entry, dict) and entry.get("ip"):
+                    found.append(str(entry["ip"]))
+    return found

@@ -271,9 +271,14 @@ class Exit(IntEnum):
     OK = 0, "Success; `wait-for`: the cluster is installed."
     FAILED = (
         1,
-        "Failure; stderr has the reason; `doctor`: a check failed; `swarm`: not all clusters were installed.",
+        "Failure; stderr has the reason; `doctor`: a check failed; `swarm`: not all clusters were installed or removed, or a "
+        "threshold was exceeded.",
     )
-    USAGE = 2, "Wrong arguments, an invalid profile or plan, or, of verbs that run a playbook, a task that failed."
+    USAGE = (
+        2,
+        "Wrong arguments; an invalid profile or plan; a failed task of a playbook; `compare`: cannot be compared; `swarm`: the "
+        "service is unreachable or refused the run.",
+    )
     INSTALL_CONFIG = 3, "`create`: install-config.yaml cannot be read; `ci run`: the configuration was refused."
     UNREACHABLE = 4, "A verb that runs a playbook: a host was unreachable; `ci run`: the infrastructure failed."
     BOOTSTRAP = 5, "`wait-for`, `ci run`: the bootstrap did not complete."
@@ -281,5 +286,5 @@ class Exit(IntEnum):
     OPERATORS = 7, "`wait-for`, `ci run`: cluster operators did not settle."
     CREATE_INTERRUPTED = 8, "`create`: interrupted."
     NOT_FOUND = 127, "The program that the verb starts is not installed."
-    INTERRUPTED = 130, "Interrupted by Ctrl-C; SIGHUP and SIGTERM end a tool with 129 and 143."
+    INTERRUPTED = 130, "Interrupted by Ctrl-C; SIGHUP and SIGTERM end a tool with 129 and 143, `swarm` with 130."
     PIPE = 141, "The reader of the output closed it, as `head` does."

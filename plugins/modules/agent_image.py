@@ -67,12 +67,12 @@ EXAMPLES = r"""
 - name: Create the manifests and the agent ISO
   agentlab.ocp.agent_image:
     directory: "{{ agentlab_run_dir }}"
-    assets: /usr/share/agentlab/live
+    assets: ~/.ansible/collections/ansible_collections/agentlab/ocp/roles/agent_image/files/live
 
 - name: Create the files for a network boot
   agentlab.ocp.agent_image:
     directory: "{{ agentlab_run_dir }}"
-    assets: /usr/share/agentlab/live
+    assets: ~/.ansible/collections/ansible_collections/agentlab/ocp/roles/agent_image/files/live
     targets: [pxe-files]
     release_image: quay.io/openshift-release-dev/ocp-release@sha256:9c5b0d8f0c0a5e0e4d0b3b2a1f0e9d8c7b6a5948372615041322110ffeeddccb
 """

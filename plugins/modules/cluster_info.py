@@ -12,7 +12,8 @@ description:
   - Checks that the kubeconfig is usable, that the nodes are Ready, that ClusterVersion is Available and not Failing, that the operators
     are stable, and that no pod fails.
   - With O(plan), also that every role has the right number of nodes with the planned addresses, that the Job
-    C(assisted-installer-controller) has completed, and that VIPs and DNS names answer for each address family.
+    C(assisted-installer-controller) has completed, that pod and service networks, FIPS mode and the BMCs of BareMetalHosts are the
+    planned ones, and that VIPs and DNS names answer for each address family.
   - A check that fails does not fail the module; see RV(ok). The role P(agentlab.ocp.validate#role) fails then.
 extends_documentation_fragment: [agentlab.ocp.module.reads]
 requirements:
@@ -30,6 +31,8 @@ options:
   run_dir:
     description:
       - Run directory of the cluster, whose C(ssh/id_ecdsa) may log in to the nodes.
+      - With it, how each machine was booted and which time servers it asked are compared with the O(plan), from the records of the
+        installation; what was not recorded is left out.
       - With it, bonds, VLANs, MTUs, static routes and default gateways are checked on each node, if the O(plan) has bonds, VLANs or
         static routes.
     type: path
@@ -104,6 +107,7 @@ def main() -> None:
             Path(module.params["kubeconfig"]),
             partial(ClusterClient, tape=tape),
             ask=(lambda address, command: on_node(Path(run_dir), address, command)) if run_dir else None,
+            run_dir=Path(run_dir) if run_dir else None,
         )
         return {
             "changed": False,

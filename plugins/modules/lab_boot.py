@@ -52,7 +52,7 @@ options:
     type: str
   only:
     description:
-      - Names of the machines to boot. By default all but those of day 2 (C(day2) in the profile), which join the installed cluster later.
+      - Names of the machines to boot. By default all but day-2 nodes (C(day2) in the profile), which join the installed cluster later.
     type: list
     elements: str
     default: []

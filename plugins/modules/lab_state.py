@@ -69,6 +69,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer import state as installer_state
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import certificates, created, given, ipi
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
@@ -117,8 +118,11 @@ def main() -> None:
         if not module.check_mode:
             if not listed:
                 # A new cluster: what the previous one with this name left would be mistaken for its own.
+                # The state of an agent-based one stays: `create cluster` removes with it what it lists.
+                kept = [installer_state.FILENAME] if installer_state.ours(run_dir) else []
                 for name in ("logs", "report", *(ipi.LEFT if ipi.bootstrap(plan) else ())):
-                    _remove(run_dir / name)
+                    if name not in kept:
+                        _remove(run_dir / name)
             state.record(run_dir, items, asdict(who.owner))
         certified = not plan["hypervisor"].get("further") and certificates.ensure(
             run_dir / "tls", plan["cluster"]["name"], certificates.served_names(plan), check=module.check_mode

@@ -43,11 +43,11 @@ options:
     default: false
   plan:
     description:
-      - The plan of the cluster, C(agentlab_plan). With it C(nodes-config.yaml) is written first, for the nodes of day 2 (C(day2) in the profile).
+      - The plan of the cluster, C(agentlab_plan). With it C(nodes-config.yaml) is written first, for the day-2 nodes (C(day2) in the profile).
       - Nothing changes when all of O(only) are nodes of the cluster.
     type: dict
   only:
-    description: With O(plan), the names of the nodes to add. All of day 2 by default.
+    description: With O(plan), the names of the nodes to add. All day-2 nodes by default.
     type: list
     elements: str
     default: []
@@ -71,13 +71,13 @@ EXAMPLES = r"""
   agentlab.ocp.node_image:
     directory: "{{ playbook_dir }}/add-nodes"
     kubeconfig: "{{ playbook_dir }}/auth/kubeconfig"
-    assets: /usr/share/agentlab/live
+    assets: ~/.ansible/collections/ansible_collections/agentlab/ocp/roles/agent_image/files/live
 
-- name: Create the node ISO of the nodes of day 2 of a plan
+- name: Create the node ISO of the day-2 nodes of a plan
   agentlab.ocp.node_image:
     directory: "{{ agentlab_run_dir }}/add-nodes"
     kubeconfig: "{{ agentlab_run_dir }}/auth/kubeconfig"
-    assets: /usr/share/agentlab/live
+    assets: ~/.ansible/collections/ansible_collections/agentlab/ocp/roles/agent_image/files/live
     plan: "{{ agentlab_plan }}"
 """
 

@@ -12,6 +12,7 @@ description:
   - Reads a profile, validates it, and derives everything from it that the other stages need, such as names, addresses, MACs,
     UUIDs, DNS records, ports and paths.
   - Writes C(profile.yaml), C(plan.yaml) and C(inventory.yml) to the run directory.
+  - What a profile lays over the installer's files is refused here when C(openshift-install) would refuse it, or the plan contradicts it.
   - Without a profile it uses the plan in the run directory, including edits.
   - A cluster of this name on this host that belongs to another user or another run directory is refused.
 extends_documentation_fragment: [agentlab.ocp.module]
@@ -174,6 +175,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils import contradictions
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import hypervisors, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.warnings import warnings
@@ -199,7 +201,7 @@ def main() -> None:
         folder = module.params["profiles"]
         run_dir = Path(os.path.abspath(module.params["run_dir"]))
         adopt, overrides = module.params["adopt"], module.params["overrides"]
-        made, changes = rundir.prepare(
+        made, changes = contradictions.prepare(
             run_dir,
             module.params["profile"] or (str(run_dir / rundir.PROFILE) if overrides else None),
             Path(folder) if folder else None,

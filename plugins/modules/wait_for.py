@@ -110,7 +110,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.probe import P
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_run
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faults
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.lab import Lab
-from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.moments import Moments
+from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.save_points import SavePoints
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner, recording
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog
 from ansible_collections.agentlab.ocp.plugins.module_utils.version import VERSION
@@ -134,13 +134,13 @@ def main() -> None:
         supports_check_mode=True,
     )
 
-    def snapshots(plan: Plan, directory: Path, log: Log) -> Moments | None:
+    def snapshots(plan: Plan, directory: Path, log: Log) -> SavePoints | None:
         if not plan["snapshots"]:
             return None
         known = load_wait_for(directory)
         service = AssistedClient(known.rendezvous_ip, known.token, known.scheme)
         who = owner.from_fact(module.params["owner"])
-        return Moments(Lab(plan, directory, who, VERSION), service, log)
+        return SavePoints(Lab(plan, directory, who, VERSION), service, log)
 
     def wait() -> dict[str, Any]:
         if module.check_mode:

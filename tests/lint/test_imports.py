@@ -39,7 +39,7 @@ LAYERS = (
     ("installer", "plan"),
     ("cluster", "devscripts", "libvirt"),
     ("conformance", "drift"),
-    ("definition", "reproduce", "waitfor"),
+    ("contradictions", "definition", "reproduce", "waitfor"),
     ("boot",),
     ("sandbox",),
     ("report",),

@@ -12,6 +12,7 @@ LIBRARIES = "plugins/module_utils"
 FILES = [
     path for top in ("plugins", "payload", "ci") for path in (ROOT / top).rglob("*.py") if "/files/" not in str(path)
 ]
+IGNITION = {f"{LIBRARIES}/ignition/config.py", f"{LIBRARIES}/ignition/rules.py"}
 # What only its own places may have in their code.
 PLACES = {
     "descriptors of the OCI image specification": (
@@ -42,6 +43,20 @@ PLACES = {
     "variable of the only token of release 4.17": (r"AGENT_AUTH_TOKEN", {f"{LIBRARIES}/releases/model.py"}),
     "name of the web console": (r"console-openshift-console\.", {f"{LIBRARIES}/vocabulary.py"}),
     "JSON patch (RFC 6902)": (r"import jsonpatch", {"payload/cluster/patch.py"}),
+    # rules.py is what the specification allows. noop.py answers with what an agent leaves of a config that it fetched, and
+    # verbs_of_tools.py gives a command one to wrap: neither is a config of ours.
+    "Ignition configs: their version": (
+        r"[\"']ignition[\"']: ?\{\s*[\"']version[\"']",
+        {*IGNITION, "payload/node_agent/swarm/noop.py", "ci/verbs_of_tools.py"},
+    ),
+    "Ignition configs: their users": (
+        r"[\"']passwd[\"']\]?(?:: ?| = )\{\s*[\"']users[\"']|[\"']sshAuthorizedKeys[\"']: ",
+        IGNITION,
+    ),
+    "Ignition configs: what they point to, and whom they trust": (
+        r"[\"']config[\"']\]?(?:: ?| = )\{\s*[\"']merge[\"']|[\"']certificateAuthorities[\"']: ",
+        IGNITION,
+    ),
 }
 
 

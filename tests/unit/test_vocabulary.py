@@ -144,3 +144,11 @@ def test_port_of_the_service_in_texts() -> None:
 
 def test_the_lab_is_of_the_newest_release() -> None:
     assert vocabulary.LAB_VERSION.rpartition(".")[0] == LATEST.name
+
+
+def test_the_program_of_nodes_has_the_ports_of_openshift() -> None:
+    assert on_node.SERVICE_PORT == Port.ASSISTED_SERVICE
+    assert {unit: port for unit, (port, __) in on_node.ControlPlane.checks.items()} == {
+        on_node.API: Port.API,
+        on_node.KUBELET: Port.KUBELET,
+    }

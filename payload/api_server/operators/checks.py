@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .. import features, versions
+from .. import features
 from ..facts import is_sno, role_of, schedulable_masters
 from ..hardware import Inventory
 from ..objects import Cluster, Host
@@ -30,12 +30,14 @@ def _cnv_host(v: View, host: Host, inventory: Inventory) -> Result:
     if not {"vmx", "svm"} & set(inventory.get("cpu", {}).get("flags", ())):
         return FAILURE, "CPU does not have virtualization support"
     version = str(v.cluster.get("openshift_version", ""))
-    if is_sno(v.cluster) and versions.at_least(version, "4.10.0") and not versions.at_least(version, "4.12.0"):
-        large, __ = spare_disks(host, inventory, 50 * 2**30 / 10**9)
+    disk = OPERATORS["cnv"].sno_disk
+    if disk is not None and is_sno(v.cluster) and disk.required(version):
+        size = disk.gib * 2**30 / 10**9
+        large, __ = spare_disks(host, inventory, size)
         if not large:
             return FAILURE, (
-                "OpenShift Virtualization on SNO requires an additional disk with 53 GB (50 Gi) in order to provide persistent "
-                "storage for VMs, using hostpath-provisioner"
+                f"OpenShift Virtualization on SNO requires an additional disk with {int(size)} GB ({disk.gib} Gi) in order to provide "
+                "persistent storage for VMs, using hostpath-provisioner"
             )
     if role_of(host) == "auto-assign":
         return FAILURE, "All host roles must be assigned to enable OpenShift Virtualization"
@@ -213,13 +215,8 @@ def validate_cluster(name: str, v: View) -> Result:
     op = OPERATORS[name]
     if op.validate_cpu and features.FEATURES[op.feature].incompatible_cpu(filters):
         return FAILURE, f"{op.full_name} is not supported for {cpu} CPU architecture."
-    least = op.least_version
-    if least is not None and not versions.at_least(version, least.version):
-        return FAILURE, f"{least.name} is only supported for {least.word} versions {least.version} and above"
-    if name == "lvm" and not is_sno(v.cluster) and not versions.at_least(version, "4.15.0"):
-        return FAILURE, (
-            "Logical Volume Manager is only supported for highly available openshift with version 4.15.0 or above"
-        )
+    if refused := op.too_old(version, is_sno(v.cluster)):
+        return FAILURE, refused
     if name == "odf":
         return _odf_cluster(v)
     if name == "openshift-ai":

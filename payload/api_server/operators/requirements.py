@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import versions
 from ..facts import is_sno, schedulable_masters
 from ..hardware import Inventory
 from ..objects import Host
-from .table import View, dependencies_of, selected
+from .table import OPERATORS, View, dependencies_of, selected
 
 #: Device ids of which each adds a GiB to what cnv needs.
 _CNV_DEVICES = frozenset({"10de:1db6", "10de:1eb8", "8086:158b", "15b3:1015", "15b3:1017", "15b3:1013", "15b3:101b"})
@@ -49,16 +48,10 @@ def _cnv_need(v: View, host: Host, role: str, inventory: Inventory) -> Requireme
     return {"master": (4, 150), "arbiter": (0, 0)}.get(role, (2, 360 + extra))
 
 
-def _lvm_memory(version: str) -> int:
-    if not versions.at_least(version, "4.13.0"):
-        return 1200
-    return 100 if versions.at_least(version, "4.16.0") else 400
-
-
 def _lvm_need(v: View, host: Host, role: str, inventory: Inventory) -> Requirement:
     if role == "arbiter" or (role == "master" and not schedulable_masters(v.cluster, v.hosts.values())):
         return 0, 0
-    return 1, _lvm_memory(str(v.cluster.get("openshift_version", "")))
+    return 1, OPERATORS["lvm"].memory_in(str(v.cluster.get("openshift_version", "")))
 
 
 def _mce_need(v: View, host: Host, role: str, inventory: Inventory) -> Requirement:
@@ -144,7 +137,7 @@ def preflight(name: str, v: View) -> dict[str, Any]:
     """
     version = str(v.cluster.get("openshift_version", ""))
     odf = ["At least 3 {hosts}", "At least 1 non-boot SSD or HDD disk on 3 {hosts}"]
-    lvm = _lvm_memory(version)
+    lvm = OPERATORS["lvm"].memory_in(version)
     cnv_texts = [
         "Additional 1GiB of RAM per each supported GPU",
         "Additional 1GiB of RAM per each supported SR-IOV NIC",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .. import features, versions
+from .. import features
 from ..bodies import OperatorChoice
 from ..facts import is_sno
 from ..objects import BundleChoice, Cluster, MonitoredOperator
@@ -61,14 +61,11 @@ def bundles(filters: features.Filters | None, with_features: Iterable[str] = ())
 
 def _monitored(name: str, cluster: Cluster) -> MonitoredOperator:
     op = OPERATORS[name]
-    subscription = op.subscription
-    if name == "lvm" and not versions.at_least(str(cluster.get("openshift_version", "")), "4.12.0"):
-        subscription = "odf-lvm-operator"
     return {
         "cluster_id": cluster["id"],
         "name": name,
         "namespace": op.namespace,
-        "subscription_name": subscription,
+        "subscription_name": op.subscription_in(str(cluster.get("openshift_version", ""))),
         "operator_type": "olm",
         "timeout_seconds": op.timeout_minutes * 60,
     }
@@ -141,15 +138,12 @@ def check(cluster: Cluster, chosen: Iterable[MonitoredOperator], cpu: str) -> No
     """
     names = [op["name"] for op in chosen]
     version = str(cluster.get("openshift_version", ""))
-    if {"lvm", "cnv"} <= set(names) and not versions.at_least(version, "4.15.0"):
-        if not versions.at_least(version, "4.12.0"):
-            raise ValueError(
-                "Currently, you can not install Logical Volume Manager operator at the same time as Virtualization operator."
-            )
-        if not is_sno(cluster):
-            raise ValueError(
-                "Logical Volume Manager is only supported for highly available openshift with version 4.15.0 or above"
-            )
+    for op in (OPERATORS[name] for name in names):
+        for conflict in op.conflicts:
+            if conflict.operator not in names:
+                continue
+            if refused := conflict.refused(version) or op.too_old(version, is_sno(cluster)):
+                raise ValueError(refused)
     filters = features.Filters(version, features.architecture(cpu))
     bad = [
         OPERATORS[name].full_name

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .. import data, features
+from .. import data, features, versions
 from ..facts import is_sno
 from ..hardware import Inventory
 from ..objects import Cluster, Host
@@ -49,11 +49,65 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class LeastVersion:
-    """The lowest version on which an operator runs, and the names of the operator and of OpenShift in the message."""
+    """The lowest version on which an operator runs, and the names of the operator and of OpenShift in the message.
+
+    `high_availability` is that for clusters of several nodes, where they need a higher one.
+    """
 
     version: str
     name: str
     word: str
+    high_availability: str = ""
+
+    def refused(self, version: str, sno: bool) -> str:
+        """Return upstream's message about a version that is too low; empty for one that is not."""
+        if not versions.at_least(version, self.version):
+            return f"{self.name} is only supported for {self.word} versions {self.version} and above"
+        if self.high_availability and not sno and not versions.at_least(version, self.high_availability):
+            least = self.high_availability
+            return f"{self.name} is only supported for highly available {self.word} with version {least} or above"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """The name of an operator's subscription before a version."""
+
+    name: str
+    before: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """RAM in MiB that an operator requires before a version; without one: of all others."""
+
+    mib: int
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SnoDisk:
+    """The additional disk that an operator requires of a single node, and the versions that do: `since` to below `before`."""
+
+    gib: int
+    since: str
+    before: str
+
+    def required(self, version: str) -> bool:
+        return versions.at_least(version, self.since) and not versions.at_least(version, self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """An operator that another one excludes before a version, and the message."""
+
+    operator: str
+    before: str
+    message: str
+
+    def refused(self, version: str) -> str:
+        """Return the message; empty for a version on which they go together."""
+        return "" if versions.at_least(version, self.before) else self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +135,27 @@ class Operator:
     needs: tuple[Need, ...]
     bundles: tuple[Membership, ...]
     least_version: LeastVersion | None
+    former_subscription: Former | None
+    memory: tuple[Memory, ...]
+    sno_disk: SnoDisk | None
+    conflicts: tuple[Conflict, ...]
     validate_cpu: bool
     gpu: Gpu | None
     #: Resources that start it, without their metadata's nesting.
     custom_resources: tuple[Mapping[str, Any], ...]
+
+    def subscription_in(self, version: str) -> str:
+        """Return the name of its subscription in a version of OpenShift."""
+        former = self.former_subscription
+        return former.name if former and not versions.at_least(version, former.before) else self.subscription
+
+    def memory_in(self, version: str) -> int:
+        """Return the RAM in MiB that it requires in a version of OpenShift. StopIteration if that depends on other things."""
+        return next(one.mib for one in self.memory if not one.before or not versions.at_least(version, one.before))
+
+    def too_old(self, version: str, sno: bool) -> str:
+        """Return why it does not run on a version of OpenShift, in upstream's words; empty if it does."""
+        return self.least_version.refused(version, sno) if self.least_version else ""
 
 
 def _need(entry: Any) -> Need:
@@ -93,6 +164,7 @@ def _need(entry: Any) -> Need:
 
 def _operator(name: str, entry: Mapping[str, Any]) -> Operator:
     least, gpu = entry.get("least_version"), entry.get("gpu")
+    former, disk = entry.get("former_subscription"), entry.get("sno_disk")
     return Operator(
         name=name,
         full_name=entry["full_name"],
@@ -106,6 +178,10 @@ def _operator(name: str, entry: Mapping[str, Any]) -> Operator:
         needs=tuple(map(_need, entry.get("needs", ()))),
         bundles=tuple(Membership(**one) for one in entry.get("bundles", ())),
         least_version=LeastVersion(**least) if least else None,
+        former_subscription=Former(**former) if former else None,
+        memory=tuple(Memory(**one) for one in entry.get("memory", ())),
+        sno_disk=SnoDisk(disk["gib"], disk["from"], disk["before"]) if disk else None,
+        conflicts=tuple(Conflict(**one) for one in entry.get("conflicts", ())),
         validate_cpu=entry.get("validate_cpu", False),
         gpu=Gpu(**gpu) if gpu else None,
         custom_resources=tuple(entry.get("custom_resources", ())),
@@ -129,6 +205,7 @@ for _one in OPERATORS.values():
     _field = f"operators.{_one.name}"
     data.known("operators", _field, [_one.feature], features.FEATURES)
     data.known("operators", f"{_field}.needs", (need.operator for need in _one.needs), OPERATORS)
+    data.known("operators", f"{_field}.conflicts", (other.operator for other in _one.conflicts), OPERATORS)
     data.known("operators", f"{_field}.bundles", (member.bundle for member in _one.bundles), BUNDLES)
 
 

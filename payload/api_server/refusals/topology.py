@@ -1,9 +1,26 @@
-"""Numbers of control-plane nodes, platforms and releases that do not fit each other."""
+"""Numbers of control-plane nodes, platforms and releases that do not fit each other.
+
+Facts about releases are those of `plugins/module_utils/releases`. What is older than all of these, and so only
+assisted-service knows it, is in `_LEAST`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from ....plugins.module_utils.releases import since
 from .. import versions
 from ..errors import ApiError
+
+_LEAST: Mapping[str, tuple[str, str, str]] = {
+    "single-node": ("4.8", "Single node", "Single node OpenShift"),
+    "nutanix": ("4.11", "Nutanix", "Nutanix integration"),
+}
+"""Topology or platform -> lowest version, and its names in the message.
+
+Source: `internal/bminventory` of assisted-service. Its rule for Nutanix is not the agent-based installer's
+(`ReleaseProfile.nutanix`).
+"""
 
 
 def control_plane(mode: str, count: int, version: str) -> None:
@@ -18,16 +35,19 @@ def control_plane(mode: str, count: int, version: str) -> None:
         raise ApiError(400, f"Malformed version: {version}")
     if mode != "Full":
         return
-    if count != 3 and not versions.at_least(version, "4.18"):
+    release = versions.profile(version)
+    most, more = max(release.control_planes), since(lambda one: max(one.control_planes) > 3)
+    if count != 3 and most == 3:
         raise ApiError(
             400,
-            "there should be exactly 3 dedicated control plane nodes for high availability mode Full in openshift version older than 4.18",
+            f"there should be exactly 3 dedicated control plane nodes for high availability mode Full in openshift version older than {more}",
         )
-    low, since = (2, "4.19") if versions.at_least(version, "4.19") else (3, "4.18")
-    if not low <= count <= 5:
+    # With an arbiter two are enough; the number is refused before it is known whether there will be one.
+    low, first = (2, since(lambda one: one.arbiter)) if release.arbiter else (3, more)
+    if not low <= count <= most:
         raise ApiError(
             400,
-            f"there should be {low}-5 dedicated control plane nodes for high availability mode Full in openshift version {since} or newer",
+            f"there should be {low}-{most} dedicated control plane nodes for high availability mode Full in openshift version {first} or newer",
         )
 
 
@@ -43,17 +63,14 @@ def network_type(kind: str | None, version: str, single: bool) -> None:
     """Refuse OpenShiftSDN, which a single node does not support, and releases from 4.15 on lack; `version` is the cluster's."""
     if kind == "OpenShiftSDN" and single:
         raise ApiError(400, "OpenShiftSDN network type is not allowed in single node mode")
-    if kind == "OpenShiftSDN" and versions.at_least(version, "4.15"):
+    if kind == "OpenShiftSDN" and not versions.profile(version).openshift_sdn:
         raise ApiError(400, f"Openshift version {version} is not supported for OpenShiftSDN NetworkType")
 
 
 def release_version(version: str, sno: bool, platform: str) -> None:
     """Refuse versions that do not support the request, regardless of the available releases."""
-    if sno and not versions.at_least(version, "4.8"):
-        reason = "Single node OpenShift is supported for version 4.8 and above"
-        raise ApiError(400, f"Invalid OCP version ({version}) for Single node, {reason}")
-    if platform == "nutanix" and not versions.at_least(version, "4.11"):
-        raise ApiError(
-            400,
-            f"Invalid OCP version ({version}) for Nutanix, Nutanix integration is supported for version 4.11 and above",
-        )
+    for name in (*(("single-node",) if sno else ()), platform):
+        least, what, supported = _LEAST.get(name, ("", "", ""))
+        if least and not versions.at_least(version, least):
+            reason = f"{supported} is supported for version {least} and above"
+            raise ApiError(400, f"Invalid OCP version ({version}) for {what}, {reason}")

@@ -9,7 +9,7 @@ from ..facts import hostname_of, is_day2
 from ..hardware import Inventory
 from ..tables import MEDIA_DISCONNECTED
 from .base import ERROR, FAILURE, HIDDEN, NO_INVENTORY, PENDING, SUCCESS, Category, Gate, Result, Unbound, validation
-from .view import HostView, before_reboot, least
+from .view import HostView, before_reboot, smallest_requirement
 
 
 @validation("connected", Category.NETWORK, gate=Gate.PRESENCE, ignorable=False, unbound=Unbound.SHOWN)
@@ -60,7 +60,10 @@ def not_fully_truncated(v: HostView) -> Result:
 def min_cpu(v: HostView) -> Result:
     if v.inventory is None:
         return NO_INVENTORY
-    needed, found = least(v.view.table, v.cluster).get("cpu_cores", 0), v.inventory.get("cpu", {}).get("count", 0)
+    needed, found = (
+        smallest_requirement(v.view.table, v.cluster).get("cpu_cores", 0),
+        v.inventory.get("cpu", {}).get("count", 0),
+    )
     if found >= needed:
         return SUCCESS, "Sufficient CPU cores"
     return FAILURE, (
@@ -73,7 +76,7 @@ def min_cpu(v: HostView) -> Result:
 def min_memory(v: HostView) -> Result:
     if v.inventory is None:
         return NO_INVENTORY
-    needed = least(v.view.table, v.cluster).get("ram_mib", 0)
+    needed = smallest_requirement(v.view.table, v.cluster).get("ram_mib", 0)
     if inv.ram_fits(v.inventory, needed):
         return SUCCESS, "Sufficient minimum RAM"
     return FAILURE, (

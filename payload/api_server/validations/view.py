@@ -37,7 +37,7 @@ def requirement(table: Mapping[str, Requirement], cluster: Cluster, role: str) -
     return found
 
 
-def least(table: Mapping[str, Requirement], cluster: Cluster) -> Requirement:
+def smallest_requirement(table: Mapping[str, Requirement], cluster: Cluster) -> Requirement:
     """Return the minimum CPU, RAM and disk of a control-plane node of the cluster or a worker.
 
     Each key of `hardware.LEAST` gets the smaller of the two roles' values (0 where a role has none). Empty if the table

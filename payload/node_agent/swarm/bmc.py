@@ -8,8 +8,11 @@ VirtualMedia (DSP8010).
 from __future__ import annotations
 
 import base64
+import errno
 import hmac
+import os
 import re
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -108,7 +111,7 @@ class Bmcs:
 
     def __init__(self, settings: Settings, start: Callable[[Host], None], stop: Callable[[Host], None]) -> None:
         self._address, self._port = address(settings.bmc)
-        self._password = settings.bmc_password
+        self._settings, self._password = settings, settings.bmc_password
         if not self._password and self._address not in ("127.0.0.1", "::1"):
             raise SwarmError(f"--bmc {settings.bmc}: needs a password in BMC_PASSWORD, unless the address is 127.0.0.1")
         self._start, self._stop = start, stop
@@ -125,7 +128,7 @@ class Bmcs:
             await web.TCPSite(self._runner, self._address, self._port).start()
         except OSError as error:
             await self.close()
-            raise SwarmError(f"--bmc {self._address}:{self._port}: {error.strerror or error}") from None
+            raise SwarmError(f"--bmc {self._settings.bmc}: {unusable(error)}") from None
 
     async def close(self) -> None:
         if self._runner:
@@ -218,6 +221,13 @@ def address(text: str) -> tuple[str, int]:
     if not (port.isdecimal() and port.isascii() and 0 < int(port) < 65536):
         raise SwarmError(f"--bmc {text!r}: must be ADDRESS:PORT, or a port from 1 to 65535 of 127.0.0.1")
     return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def unusable(error: OSError) -> str:
+    """Return why no server can listen, with what would be right; asyncio has the address in the text of its errors."""
+    hints = {errno.EADDRINUSE: "choose another port", errno.EACCES: "choose a port from 1024"}
+    text = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+    return f"{text}; {hints.get(error.errno or 0, 'must be an address of this machine')}"
 
 
 def service_root() -> dict[str, Any]:

@@ -5,9 +5,12 @@ The machine's Python must be 3.11 or newer and have aiohttp and cryptography.
 
 from __future__ import annotations
 
+import errno
 import os
 import zipfile
 from pathlib import Path
+
+from .settings import SwarmError
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = "ansible_collections/agentlab/ocp"
@@ -30,7 +33,14 @@ MAIN = f"import sys; from {PACKAGE.replace('/', '.')}.payload.node_agent.swarm.m
 
 
 def write(path: Path) -> None:
-    """Write the executable, mode 0755. The same sources give the same bytes."""
+    """Write the executable, mode 0755. The same sources give the same bytes.
+
+    Raises OSError; then nothing is written. SwarmError: this program is such a file itself.
+    """
+    if not ROOT.is_dir():
+        raise SwarmError("the packed swarm cannot pack itself; use `agentlab swarm`")
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     sources = [ROOT / name for name in FILES] + [
         file for name in FOLDERS for file in sorted((ROOT / name).glob("*.py"))
     ]
@@ -39,10 +49,13 @@ def write(path: Path) -> None:
     packages = {f"{folder}/__init__.py" for name in files for folder in map(str, Path(name).parents) if folder != "."}
     files = {"__main__.py": MAIN.encode(), **dict.fromkeys(sorted(packages), b""), **files}
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("wb") as file:
-        file.write(b"#!/usr/bin/env python3\n")
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, source in files.items():
-                archive.writestr(zipfile.ZipInfo(name, EPOCH), source, zipfile.ZIP_DEFLATED)
-    temporary.chmod(0o755)
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(b"#!/usr/bin/env python3\n")
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                for name, source in files.items():
+                    archive.writestr(zipfile.ZipInfo(name, EPOCH), source, zipfile.ZIP_DEFLATED)
+        temporary.chmod(0o755)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

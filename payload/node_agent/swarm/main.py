@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ....plugins.module_utils.vocabulary import Exit
+from .output import problem, say, say_or_drop
 from .settings import DOWNLOADS, FAILURES, PROFILES, THRESHOLDS, Settings, Stopped, SwarmError, kinds, part_of, shares
 from .verdict import exceeded, problems
 
@@ -40,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
                 "for machines with Python 3.11, aiohttp and cryptography.",
                 "Exit code 0: every cluster was installed (with --allow-unfinished or --no-install: none failed) and no threshold\n"
                 "was exceeded; 1: some were not, or could not be removed, or a threshold was exceeded;\n"
-                "2: it could not start; 130: it was stopped.",
+                "2: wrong arguments, or the service cannot be used; 130: it was stopped.",
             )
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -188,7 +189,7 @@ def table(title: str, rows: dict[str, str]) -> str:
 
 
 class Progress:
-    """One line that is rewritten on a terminal; a line every ten seconds elsewhere."""
+    """One line that is rewritten on a terminal; a line every ten seconds elsewhere. Without a reader, nothing."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._tty, self._last = stream, stream.isatty(), -LINE_SECONDS
@@ -208,12 +209,11 @@ class Progress:
         if self._tty:  # a line that wraps could not be rewritten
             self._shown = True
             line = f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}"
-        self._stream.write(line if self._tty else f"{line}\n")
-        self._stream.flush()
+        say_or_drop(line, self._stream, end="" if self._tty else "\n")
 
     def close(self) -> None:
         if self._shown:
-            self._stream.write("\n")
+            say_or_drop("", self._stream)
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
@@ -261,13 +261,15 @@ def merge(argv: list[str]) -> int:
     from . import report
 
     try:
-        whole = report.merged([report.load(folder) for folder in options.folders])
+        reports = [report.load(folder) for folder in options.folders]
+        report.writable(options.report)
+        whole = report.merged(reports)
         for path in report.save(whole, options.report):
-            print(path)
-    except (SwarmError, OSError) as error:
-        print(f"agentlab swarm merge: {error}", file=sys.stderr)
+            say(str(path))
+        return conclude(whole)
+    except SwarmError as error:
+        say_or_drop(f"agentlab swarm merge: {error}", sys.stderr)
         return Exit.USAGE
-    return conclude(whole)
 
 
 def pack(argv: list[str]) -> int:
@@ -276,8 +278,15 @@ def pack(argv: list[str]) -> int:
     top.add_argument("file", type=Path)
     from .bundle import write
 
-    write(top.parse_args(argv).file)
-    return 0
+    path = top.parse_args(argv).file
+    try:
+        write(path)
+    except (SwarmError, OSError) as error:
+        wanted = "must be a file in an existing directory"
+        text = f"{path}: {problem(error)}; {wanted}" if isinstance(error, OSError) else str(error)
+        say_or_drop(f"agentlab swarm pack: {text}", sys.stderr)
+        return Exit.USAGE
+    return Exit.OK
 
 
 def reason(cluster: dict[str, Any]) -> str:
@@ -294,36 +303,45 @@ def conclude(report: dict[str, Any]) -> int:
     used, ends = report["resources"], report["ends"]
     for cluster in report["failed"]:
         injected = sorted({host["simulated"] for host in cluster["hosts"] if host["simulated"]})
-        print(
+        say_or_drop(
             f"agentlab swarm: {cluster['cluster']}: {cluster['end']}, {cluster['status']}"
             + (f"; injected: {', '.join(injected)}" if injected else "")
             + (f": {why}" if (why := reason(cluster)) else ""),
-            file=sys.stderr,
+            sys.stderr,
         )
     others = {name: count for name, count in ends.items() if name != "installed"}
     gave_up = sum(report["gave_up"].values())
     for name in report["left"]:
-        print(f"agentlab swarm: could not be removed: {name}", file=sys.stderr)
-    print(
+        say_or_drop(f"agentlab swarm: could not be removed: {name}", sys.stderr)
+    found = problems(report)
+    for line in exceeded(report):
+        say_or_drop(f"agentlab swarm: {line}", sys.stderr)
+    result(
+        report,
         f"{'stopped; ' if report['stopped'] else ''}{ends.get('installed', 0)} of {report['clusters']} clusters installed"
         + "".join(f", {count} {name}" for name, count in others.items())
         + (f", {gave_up} hosts gave up" if gave_up else "")
         + f"; {report['seconds']} s; poll delay p99 {report['poll_lateness']['p99_ms']} ms; {used['kib_per_agent']} KiB per agent,  "
-        f"{used['agents_per_core']} agents per core, {used['agents_per_gib']} per GiB; {sum(report['errors'].values())} errors"
+        f"{used['agents_per_core']} agents per core, {used['agents_per_gib']} per GiB; {sum(report['errors'].values())} errors",
     )
-    found = problems(report)
-    for line in exceeded(report):
-        print(f"agentlab swarm: {line}", file=sys.stderr)
     if report["stopped"]:
         return Exit.INTERRUPTED
     return Exit.FAILED if found else Exit.OK
 
 
+def result(report: dict[str, Any], text: str) -> None:
+    """Print a line of the result; the exit code of a run that was stopped does not depend on its reader."""
+    if report["stopped"]:
+        say_or_drop(text, sys.stdout)
+    else:
+        say(text)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Return an exit code.
 
-    0: every cluster was installed (or may be unfinished when the time is over); 1: some were not, or could not be removed; 2: it could not
-    start; 130: it was stopped.
+    0: every cluster was installed (or may be unfinished when the time is over); 1: some were not, or could not be removed;
+    2: wrong arguments, or the service cannot be used; 130: it was stopped.
     """
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["merge"]:
@@ -338,7 +356,7 @@ def main(argv: list[str] | None = None) -> int:
             from . import kubernetes
 
             objects = kubernetes.manifests(options, parser().parse_args([]), settings)
-            print(kubernetes.text(objects, settings.name, options.kubernetes), end="")
+            say(kubernetes.text(objects, settings.name, options.kubernetes), end="")
             return Exit.OK
         from .report import line, save, writable
         from .start import start  # aiohttp, which --help does not need
@@ -346,18 +364,19 @@ def main(argv: list[str] | None = None) -> int:
         folder = None if settings.report == PRINTED else settings.report
         if folder:
             writable(folder)
+        written: list[Path] = []
         try:
-            report = start(settings, progress)
+            report = start(settings, progress, lambda report: written.extend(save(report, folder) if folder else ()))
         finally:
             progress.close()
-        for path in save(report, folder) if folder else ():
-            print(path)
+        for path in written:
+            result(report, str(path))
         if settings.report == PRINTED:
-            print(line(report))
+            result(report, line(report))
+        return conclude(report)
     except (SwarmError, ImportError, OSError) as error:  # the error names a missing library
-        print(f"agentlab swarm: {error}", file=sys.stderr)
+        say_or_drop(f"agentlab swarm: {error}", sys.stderr)
         return Exit.INTERRUPTED if isinstance(error, Stopped) else Exit.USAGE
-    return conclude(report)
 
 
 if __name__ == "__main__":

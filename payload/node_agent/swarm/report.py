@@ -6,39 +6,51 @@ import base64
 import binascii
 import csv
 import io
+import itertools
 import json
 import math
 import os
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from ....plugins.module_utils.documents import LIMITS, load_json, read_file
+from ....plugins.module_utils.documents import DocumentError, Limits, load_json, read_file
+from .output import problem
 from .page import page
 from .settings import SwarmError
 from .stats import Histogram, density, summaries
 
+LIMITS = Limits(size=256 << 20, nodes=8_000_000)
+"""Of a report that is read: 65,000 clusters (`settings.MOST`), none of which was installed, have a quarter."""
 LOGGED = "report of the swarm: "
 """Begins the line of a log that has a report: gzip, base64."""
 
 
 def save(report: dict[str, Any], folder: Path) -> list[Path]:
-    """Write `report.json`, `operations.csv`, `samples.csv` and `report.html`. Returns their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write `report.json`, `operations.csv`, `samples.csv` and `report.html`. Returns their paths. SwarmError: it cannot."""
     rows = [{"operation": name, **summary} for name, summary in report["operations"].items()]
-    texts = {
-        "report.json": json.dumps(report, indent=1) + "\n",
-        "operations.csv": table(rows),
-        "samples.csv": table([flat(sample) for sample in report["samples"]]),
-        "report.html": page(report),
+    # One after the other: with thousands of clusters, each takes as much memory as some of their agents did.
+    texts: dict[str, Callable[[], Iterable[str]]] = {
+        "report.json": lambda: itertools.chain(json.JSONEncoder(indent=1).iterencode(report), "\n"),
+        "operations.csv": lambda: [table(rows)],
+        "samples.csv": lambda: [table([flat(sample) for sample in report["samples"]])],
+        "report.html": lambda: [page(report)],
     }
-    for name, text in texts.items():
-        temporary = folder / f".{name}.{os.getpid()}"
-        temporary.write_text(text)
-        temporary.replace(folder / name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            temporary = folder / f".{name}.{os.getpid()}"
+            try:
+                with temporary.open("w", encoding="utf-8") as file:
+                    file.writelines(text())
+                temporary.replace(folder / name)
+            finally:
+                temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise SwarmError(f"--report {folder}: {problem(error)}") from None
     return [folder / name for name in texts]
 
 
@@ -49,7 +61,7 @@ def writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise SwarmError(f"--report {folder}: {error.strerror}") from None
+        raise SwarmError(f"--report {folder}: {problem(error)}; must be a writable directory") from None
 
 
 def line(report: dict[str, Any]) -> str:
@@ -61,7 +73,7 @@ def line(report: dict[str, Any]) -> str:
 
 def logged(path: Path) -> bytes:
     """Return the JSON of the last report in a log. ValueError: it has none, or a damaged or too large one."""
-    found = read_file(path).rpartition(LOGGED.encode())
+    found = read_file(path, limits=LIMITS).rpartition(LOGGED.encode())
     if not found[1]:
         raise ValueError("has no report of a swarm")
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
@@ -77,11 +89,18 @@ def logged(path: Path) -> bytes:
 
 def load(place: Path) -> dict[str, Any]:
     """Return the report in a directory of `save`, or in a log with `line`. SwarmError names the file and the problem."""
-    path = place if place.is_file() else place / "report.json"
+    path = place
     try:
-        raw = logged(path) if path == place else read_file(path)
-        report: dict[str, Any] = load_json(raw, name=str(path))
-    except (OSError, ValueError) as error:
+        if place.is_dir():
+            path = place / "report.json"
+        raw = logged(path) if path == place else read_file(path, limits=LIMITS)
+        report: dict[str, Any] = load_json(raw, name=str(path), limits=LIMITS)
+    except OSError as error:
+        wanted = "must be the directory of a report, or the log of a pod"
+        raise SwarmError(f"{path}: {problem(error)}; {wanted}") from None
+    except DocumentError as error:  # which names the path
+        raise SwarmError(str(error)) from None
+    except ValueError as error:
         raise SwarmError(f"{path}: {error}") from None
     if not isinstance(report, dict) or "histograms" not in report:
         raise SwarmError(f"{path}: is not a report of a swarm")

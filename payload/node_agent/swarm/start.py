@@ -1,4 +1,4 @@
-"""Runs a swarm in this thread, and ends it when its user asks for that."""
+"""Runs a swarm in this thread, and ends it when its user requests that."""
 
 from __future__ import annotations
 
@@ -9,36 +9,46 @@ from collections.abc import Callable
 from typing import Any
 
 from .driver import Swarm
+from .output import say_or_drop
 from .settings import Settings, Stopped, SwarmError
 
 SHOWN = 20
 """Clusters that a message names."""
 
 
-def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run a swarm in this thread; SIGINT and SIGTERM stop it with cleanup, the second one at once. Return the report.
+def start(
+    settings: Settings,
+    show: Callable[[dict[str, Any]], None],
+    finish: Callable[[dict[str, Any]], None] = lambda report: None,
+) -> dict[str, Any]:
+    """Run a swarm in this thread and return its report, which `finish` gets before a signal can end the program.
 
-    SwarmError: the service cannot be used. Stopped: it ended without cleanup.
+    SIGINT, SIGTERM and SIGHUP stop the run with cleanup, a second SIGINT or SIGTERM at once. A SIGHUP that is ignored
+    (nohup) stays so. SwarmError: the service cannot be used. Stopped: it ended without cleanup.
     """
 
     async def main() -> dict[str, Any]:
         swarm = Swarm(settings, show)
         whole = asyncio.ensure_future(swarm.run())
 
-        def interrupt() -> None:
-            if swarm.stopped:
-                whole.cancel()
-            else:
+        def interrupt(number: int) -> None:
+            again = swarm.stopped
+            swarm.stop()
+            if whole.done():
+                return
+            if not again:
                 cleaning = (
                     "" if settings.keep or settings.discover else ", and deleting what was registered (again: leave it)"
                 )
-                print(f"\nagentlab swarm: stopping{cleaning}", file=sys.stderr)
-            swarm.stop()
+                say_or_drop(f"\nagentlab swarm: stopping{cleaning}", sys.stderr)
+            elif number != signal.SIGHUP:  # a terminal that is closed sends it more than once
+                whole.cancel()
 
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, interrupt)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                asyncio.get_running_loop().add_signal_handler(number, interrupt, number)
         try:
-            return await whole
+            report = await whole
         except (SwarmError, asyncio.CancelledError) as error:
             names = swarm.left()
             left = f"; left behind: {', '.join(names[:SHOWN])}" if names else ""
@@ -46,5 +56,7 @@ def start(settings: Settings, show: Callable[[dict[str, Any]], None]) -> dict[st
             if isinstance(error, asyncio.CancelledError):
                 raise Stopped(f"stopped without cleanup{left}") from None
             raise SwarmError(f"{error}{left}") from None
+        finish(report)
+        return report
 
     return asyncio.run(main())

@@ -26,7 +26,7 @@ NOT_WELL = frozenset(
         Status.DISCOVERING,
     }
 )
-MOST_SAMPLES, MOST_FAILED, MOST_MESSAGES = 3600, 2000, 1000
+MOST_SAMPLES, MOST_DETAILED, MOST_MESSAGES = 3600, 2000, 1000
 RATES = ("requests_per_s", "errors_per_s", "cpu_percent")
 WORST = ("p50_ms", "p99_ms", "late_p99_ms", "rss_mib")
 
@@ -88,10 +88,10 @@ class Histogram:
         return {"count": self.count} | {f"{name}_ms": round(value * 1000, 3) for name, value in values.items()}
 
 
-def failing(thing: dict[str, Any]) -> list[str]:
+def failing(thing: dict[str, Any], most: int) -> list[str]:
     """Return messages of the validations that a cluster or host fails, as the service has them.
 
-    At most 10, each cut at 200 characters. Nothing for a `validations_info` that cannot be read: it is for a report,
+    At most `most`, each cut at 200 characters. Nothing for a `validations_info` that cannot be read: it is for a report,
     not for a decision.
     """
     try:
@@ -101,7 +101,7 @@ def failing(thing: dict[str, Any]) -> list[str]:
             for group in groups.values()
             for check in group
             if check["status"] in ("failure", "error")
-        ][:10]
+        ][:most]
     except (ValueError, KeyError, TypeError, AttributeError):
         return []
 
@@ -114,8 +114,8 @@ def resident_bytes() -> int:
 class Stats:
     """Counters since `begin`. `samples`: the time series of the report, one dictionary a second; after an hour every other goes.
 
-    `ends`: results of clusters; `outcomes`: name, hosts, result and seconds of the first MOST_FAILED;
-    `failed`: the service's view of those that were not installed; `gave_up`: reasons of hosts.
+    `ends`: results of clusters; `outcomes`: name, hosts, result and seconds of each; `failed`: the service's view of each
+    that was not installed, of the first MOST_DETAILED with all details; `gave_up`: reasons of hosts.
     `lost`: requests that a lossy host never sent. `step_times`: of simulated hosts, from a step's arrival to its reply, and
     between two polls; `program_operations`, `program_times`: the same of hosts that a program runs. `kinds`: hosts of both.
     """
@@ -177,33 +177,36 @@ class Stats:
     def end(self, name: str, end: str, hosts: int) -> None:
         """Count a cluster that has ended, or whose time is over; its seconds are those since `begin`."""
         self.ends[end] += 1
-        if len(self.outcomes) < MOST_FAILED:
-            seconds = round(time.monotonic() - self.begin, 1)
-            self.outcomes.append({"cluster": name, "hosts": hosts, "end": end, "seconds": seconds})
+        seconds = round(time.monotonic() - self.begin, 1)
+        self.outcomes.append({"cluster": name, "hosts": hosts, "end": end, "seconds": seconds})
 
     def fail(self, name: str, end: str, body: dict[str, Any], simulated: dict[str, str]) -> None:
         """Store the service's last view of a cluster that was not installed.
 
-        end: how it ended; simulated: id of a host -> its failure. Only hosts that are not well are kept, and the first
-        MOST_FAILED clusters.
+        end: how it ended; simulated: id of a host -> its failure. Only hosts that are not well are kept; after
+        MOST_DETAILED clusters one of each failure, with its first failing validation.
         """
-        if len(self.failed) >= MOST_FAILED:
-            return
+        detailed = len(self.failed) < MOST_DETAILED
+        most = 10 if detailed else 1
         hosts = [
             {"name": host.get("requested_hostname") or host["id"], "status": host.get("status", ""), "info": host.get("status_info", "")[:400],
-             "simulated": simulated.get(host["id"], ""), "validations": failing(host)}
+             "simulated": simulated.get(host["id"], ""), "validations": failing(host, most)}
             for host in body.get("hosts") or ()
             if simulated.get(host["id"]) or host.get("status") in NOT_WELL
         ]  # fmt: skip
         hosts.sort(key=lambda host: not (host["simulated"] or host["validations"]))
-        info = body.get("status_info", "")[:400]
+        if not detailed:
+            first: dict[str, dict[str, Any]] = {}
+            for host in hosts:
+                first.setdefault(host["simulated"], host)
+            hosts = list(first.values())
         self.failed.append(
             {
                 "cluster": name,
                 "end": end,
                 "status": body.get("status", ""),
-                "info": info,
-                "validations": failing(body),
+                "info": body.get("status_info", "")[:400],
+                "validations": failing(body, most),
                 "hosts": hosts[:20],
             }
         )

@@ -29,7 +29,7 @@ class Lab:
     """The machines of `plan`, which boot by `mode` from `image`, a file of the hypervisor.
 
     authority: PEM text of the CA that the BMCs' certificates are checked with; without it they are not checked. check: change nothing.
-    only: names of the nodes to boot; none: all but those of day 2, which join the cluster later.
+    only: names of the nodes to boot; none: all but day-2 nodes, which join the cluster later.
     """
 
     plan: Plan

@@ -124,7 +124,7 @@ def load(name: str, path: Path) -> Job:
 
 
 def after(job: Job) -> list[str]:
-    """Return the names of what a job runs after its stages, in order; `add_nodes` adds the nodes of day 2."""
+    """Return the names of what a job runs after its stages, in order; `add_nodes` adds the day-2 nodes."""
     return [name for field, names in _AFTER.items() if job[field] for name in names]
 
 

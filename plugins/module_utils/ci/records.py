@@ -32,7 +32,7 @@ class Record(_Shown):
     """One job: `profile` is as of `profile_id`, null for a job with real programs; `date` is UTC in ISO 8601, `seconds` are of the whole job.
 
     stages: the seconds of each; host: distribution and accelerator; commit: ends in `-dirty` when the tree had other changes than records.
-    A record of a cluster has also nodes: how many, those of day 2 included; checks: how many the last `validate` passed; shown: what
+    A record of a cluster has also nodes: how many, day-2 nodes included; checks: how many the last `validate` passed; shown: what
     `ci/fencing.py` measured, as it printed it. Older records lack these.
     """
 

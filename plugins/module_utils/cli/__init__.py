@@ -42,7 +42,7 @@ _LAB = {
 LAB: dict[str, Verb] = {
     "plan": Verb("validate a profile and show its plan: as tables, YAML, JSON, a drawing or a page", "plan"),
     **{name: Verb(text, "lab", name) for name, text in _LAB.items()},
-    "add-nodes": Verb("add the nodes of day 2 to the installed cluster; rerun it to resume", "lab", "add_nodes"),
+    "add-nodes": Verb("add the day-2 nodes to the installed cluster; rerun it to resume", "lab", "add_nodes"),
     "version": Verb("print the versions of agentlab and its components", "version"),
     "list": Verb("print the clusters of this checkout and of this host", "listing"),
     "status": Verb("print stages, machines, failing validations and the first cause of a cluster", "status"),

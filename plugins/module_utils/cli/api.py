@@ -41,16 +41,32 @@ def oc(argv: list[str]) -> int:
 
 def _client(program: str, argv: list[str]) -> int:
     name, rest = _cluster(argv)
+    if rest[:1] in (["-h"], ["--help"]):
+        _help(program)
+        return Exit.OK
     try:
         cluster = find(name)
         cluster.check_remote_owner()
         if not shutil.which(program):
-            raise LabError(f"{program} is not installed; install the package {_PACKAGES[program]}")
+            say(f"agentlab: {program} is not installed; install the package {_PACKAGES[program]}", sys.stderr)
+            return Exit.NOT_FOUND
         os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
         return become([*cluster.enter(os.getcwd()), program, *rest])
     except (LabError, ValueError, OSError) as error:
         say(f"agentlab: {error}", sys.stderr)
         return Exit.FAILED
+
+
+def _help(program: str) -> None:
+    parser = argparse.ArgumentParser(
+        prog=f"agentlab {program}",
+        usage=f"agentlab {program} [--cluster NAME] ARGUMENT ...",
+        description=f"Run {program} in the cluster's network, with its kubeconfig. All but a leading --cluster is for {program}; "
+        f"`agentlab {program} help` shows its own help.",
+    )
+    add_cluster(parser)
+    parser.add_argument("argument", nargs="*", metavar="ARGUMENT", help=f"of {program}")
+    parser.print_help()
 
 
 def _cluster(argv: list[str]) -> tuple[str, list[str]]:

@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="agentlab capture", description="Print or write the packets of a node or a network, until Ctrl-C."
     )
-    parser.add_argument("target", metavar="NODE|NETWORK", help="a node, such as master-0, or a network of the plan")
+    parser.add_argument("place", metavar="NODE|NETWORK", help="a node, such as master-0, or a network of the plan")
     parser.add_argument("filter", nargs="*", metavar="FILTER", help="an expression of pcap-filter(7), such as icmp6")
     parser.add_argument("-w", "--write", type=Path, metavar="FILE", help="write a new pcap file, mode 0600")
     parser.add_argument("-c", "--count", type=int, metavar="COUNT", help="end after this number of packets")
@@ -34,7 +34,7 @@ def main(argv: list[str]) -> int:
     try:
         cluster = find(args.cluster)
         for node in cluster.plan["nodes"]:
-            if node["name"] == args.target:
+            if node["name"] == args.place:
                 cluster = cluster.at(node)
         cluster.check_remote_owner()
         command = [*_prefix(cluster), *_words(cluster, _tcpdump(cluster, args))]
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
 
 
 def _tcpdump(cluster: Cluster, args: argparse.Namespace) -> list[str]:
-    link, limit = _where(cluster, args.target)
+    link, limit = _where(cluster, args.place)
     expression: list[str] = args.filter
     output = ["-U", "-w", "-"] if args.write else ["-n", "-l"]
     output += ["-c", str(args.count)] if args.count else []

@@ -155,14 +155,20 @@ class Cluster(NamedTuple):
         return [*become_root, *namespaces.enter(running, directory), *([] if root else namespaces.as_caller())]
 
 
+def _existing(name: str) -> Path:
+    """Return the run directory of the cluster `name`. Raises LabError when it has none with a plan."""
+    directory = run_dir(name)
+    if not (directory / rundir.PLAN).exists():
+        raise LabError(f"there is no cluster {name!r} in {directory.parent}; `agentlab list` prints those that exist")
+    return directory
+
+
 def find(name: str) -> Cluster:
     """Return the cluster `name` of this run directory and user.
 
     Raises LabError when there is no run directory, ValueError if its plan is invalid or another user owns its lab.
     """
-    directory = run_dir(name)
-    if not (directory / rundir.PLAN).exists():
-        raise LabError(f"there is no cluster {name!r} in {directory.parent}; `agentlab list` prints those that exist")
+    directory = _existing(name)
     cluster = Cluster(name, directory, rundir.load_plan(directory))
     if cluster.plan["hypervisor"]["kind"] != "ssh":
         owner.verify(cluster.state_dir, owner.caller(cluster.plan, directory))
@@ -195,6 +201,16 @@ def become(command: Sequence[str]) -> int:
     except OSError as error:
         say(f"agentlab: {command[0]}: {error.strerror}", sys.stderr)
         return Exit.NOT_FOUND
+
+
+def absent(name: str) -> int:
+    """Return `Exit.FAILED`, after the message of `find`, if there is no cluster `name`; else `Exit.OK`. Its plan is not read."""
+    try:
+        _existing(name)
+    except LabError as error:
+        say(f"agentlab: {error}", sys.stderr)
+        return Exit.FAILED
+    return Exit.OK
 
 
 def attempt(name: str, function: Callable[[Cluster], int]) -> int:

@@ -96,7 +96,7 @@ def _program(given: str | None, directory: Path) -> Path:
     try:
         check(given, None)
     except InstallerBuildError as error:
-        raise InstallerError(f"{given} {error}") from error
+        raise InstallerError(f"{given}: {error}") from error
     return Path(given).expanduser().absolute()
 
 

@@ -100,6 +100,20 @@ def _nodes(cluster: str) -> Iterable[str]:
         return []
 
 
+def _captured(cluster: str) -> Iterable[str]:
+    try:
+        networks = rundir.load_plan(run_dir(cluster))["networks"]
+    except (ValueError, OSError):
+        return []
+    return [*_nodes(cluster), *(network["name"] for network in networks)]
+
+
+def _forwarded(_cluster: str) -> Iterable[str]:
+    from .forward import NAMES, PROXY
+
+    return (*NAMES, PROXY)
+
+
 def _snapshots(cluster: str) -> Iterable[str]:
     from ..snapshot import manifest
 
@@ -125,6 +139,8 @@ _NAMES: dict[str, Callable[[str], Iterable[str]]] = {
     "cluster": _clusters,
     "node": _nodes,
     "target": _nodes,
+    "targets": _forwarded,
+    "place": _captured,
     "peer": _nodes,
     "profile": lambda _cluster: (path.stem for path in PROFILES.glob("*.yml")),
     "kind": _kinds,

@@ -10,12 +10,15 @@ from pathlib import Path
 
 from ..conformance import suite
 from ..conformance.model import Case, Lab
+from ..documents import read_file
 from ..errors import AgentlabError
+from ..files import explain
 from ..redact import redact
 from ..report.page import junit
 from ..state import write_atomic
 from ..vocabulary import Exit
 from .cluster import add_cluster, again_inside, find
+from .output import add_output, print_output
 from .terminal import say
 
 JUNIT = "junit_conformance.xml"
@@ -27,23 +30,35 @@ def main(argv: list[str]) -> int:
     argv: after `conformance`. For a cluster of the lab the verb runs again in its network. Each case is a line of output,
     and a test case of the JUnit.
     """
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.output and not args.list:
+        parser.error("--output needs --list")
     try:
         cases = suite.selected(args.only)
         if args.list:
-            for case in cases:
-                say(f"{case.id:<52} {case.sentence}")
+            _list(cases, args.output)
             return Exit.OK
         kubeconfig = args.kubeconfig
-        if kubeconfig is None:
+        if kubeconfig is not None:
+            read_file(kubeconfig)  # the client's message for a file that cannot be read is Python's
+        else:
             cluster = find(args.cluster)
             cluster.check_remote_owner()
             again_inside(cluster, ["conformance", *argv])
             kubeconfig = cluster.kubeconfig
         return _run(kubeconfig, cases, args.junit)
     except (AgentlabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
+        say(f"agentlab: {explain(error) if isinstance(error, OSError) else error}", sys.stderr)
         return Exit.FAILED
+
+
+def _list(cases: Sequence[Case], form: str | None) -> None:
+    if form:
+        print_output([{"id": case.id, "sentence": case.sentence} for case in cases], form)
+        return
+    for case in cases:
+        say(f"{case.id:<52} {case.sentence}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -53,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         "namespace of their own and remove them. Exit status: 0 if all passed, 1 if one failed.",
     )
     add_cluster(parser)
+    add_output(parser)
     parser.add_argument(
         "--kubeconfig",
         type=Path,

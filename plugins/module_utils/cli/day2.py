@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TypeAlias
 
+from .. import contradictions
 from ..errors import LabError
 from ..plan import phases, profile, rundir
 from ..state import load
@@ -16,7 +17,7 @@ Variables: TypeAlias = "dict[str, str | bool | dict[str, str] | list[str]]"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the nodes, and `--approve`."""
-    parser.add_argument("node", nargs="*", metavar="NODE", help="a node of day 2 (default: all)")
+    parser.add_argument("node", nargs="*", metavar="NODE", help="a day-2 node (default: all)")
     parser.add_argument(
         "--approve",
         action="store_true",
@@ -37,13 +38,13 @@ def variables(args: argparse.Namespace, directory: Path) -> Variables:
 
     A cluster is installed when its stage `wait` has ended well.
     """
-    plan = rundir.prepare(directory, args.profile, PROFILES, args.cluster, refuse=False)[0]
+    plan = contradictions.prepare(directory, args.profile, PROFILES, args.cluster, refuse=False)[0]
     later = [node["name"] for node in phases.joining(plan)]
     if not later:
         raise LabError(f"cluster {args.cluster} has no node to add: give one `day2: true` in the nodes of its profile")
     if unknown := [name for name in args.node if name not in later]:
         raise LabError(
-            f"{', '.join(unknown)}: not a node of day 2 of cluster {args.cluster}; there are {', '.join(later)}"
+            f"{', '.join(unknown)}: not a day-2 node of cluster {args.cluster}; there are {', '.join(later)}"
         )
     waited = load(directory)["stages"].get("wait")
     if not waited or waited["result"] != "ok":

@@ -46,7 +46,9 @@ def explain(directory: Path) -> None:
     if failure.get("unreachable"):
         seen = Access(hypervisors.view(access.plan, name), directory) if access and name in further else access
         field = f"hypervisors.{further.index(name)}" if name in further else "hypervisor"
-        step = unreachable(message, seen.hypervisor() if seen else None, field)
+        # A sandbox that does not run is lost, too: its message names what makes one.
+        if seen is None or seen.plan["hypervisor"]["kind"] == "ssh":
+            step = unreachable(message, seen.hypervisor() if seen else None, field)
     if step or (access and (step := _next(access, message))):
         say(f"     Next: {step}", sys.stderr)
 

@@ -25,6 +25,8 @@ from .terminal import say
 
 PROXY = "proxy"
 """The target that is not a port inside: an HTTP proxy."""
+NAMES = ("api", "console", "service")
+"""The targets that are ports inside, each an endpoint of the plan."""
 FILE = "forward.json"
 """In the run directory while a forward runs: `{"pid", "start", "ports": {NAME: PORT}}`."""
 _WHERE = re.compile(r"(?:(?P<name>[a-z]+)|(?P<host>[^=]+):(?P<port>\d{1,5}))(?:=(?P<local>\d{1,5}))?")
@@ -76,7 +78,7 @@ def known(cluster: Cluster) -> dict[str, Target]:
     """
     endpoints = cluster.plan["endpoints"]
     found = {"api": endpoints["api"], "console": endpoints["console"], "service": endpoints["service"]}
-    return {name: Target(name, endpoint["host"], endpoint["port"]) for name, endpoint in found.items()}
+    return {name: Target(name, found[name]["host"], found[name]["port"]) for name in NAMES}
 
 
 def page(cluster: Cluster, url: str) -> str:

@@ -23,6 +23,7 @@ from ..packages import PackageError, distribution, missing
 from ..plan import overrides
 from ..vocabulary import RUN_STAGES, Exit
 from . import LAB, day2, failure, follow, orphans, run_page
+from .cluster import absent, find
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, add_override, program, run_dir
 from .scratch import scratch
 from .stages import add_stages, restore, tags, unfinished, until
@@ -36,6 +37,8 @@ _HAS_PAGE = {*RUN_STAGES, "deploy", "gather", "add_nodes"}
 _MAKES_MACHINES = {"prepare", "deploy"}
 # Verbs that need the files of a profile.
 _NEEDS_FILES = {"prepare", "configure", "image", "deploy"}
+# Verbs for a cluster that others have made.
+_NEEDS_CLUSTER = {"boot", "wait", "validate", "gather", "destroy", "add_nodes"}
 ADOPTS = {"prepare", "deploy", "destroy"}
 # Verbs that make or boot the payload.
 _TAKES_OVERRIDES = {"prepare", "deploy"}
@@ -97,8 +100,9 @@ def _parser(verb: str) -> argparse.ArgumentParser:
 def run(verb: str, argv: list[str]) -> int:
     """Run the playbook of `verb` and return its exit status; collect diagnostics after a failed installation.
 
-    verb: of a playbook; argv: its arguments. `Exit.USAGE` for an invalid profile, plan or option, `Exit.INTERRUPTED`
-    after Ctrl-C; otherwise the status of Ansible, negative if a signal ended it.
+    verb: of a playbook; argv: its arguments. `Exit.USAGE` for an invalid profile, plan or option, `Exit.FAILED` for a
+    cluster that does not exist, `Exit.INTERRUPTED` after Ctrl-C; otherwise the status of Ansible, negative if a signal
+    ended it.
     """
     args = _parser(verb).parse_args(argv)
     if getattr(args, "all", False):
@@ -112,6 +116,8 @@ def run(verb: str, argv: list[str]) -> int:
             return Exit.USAGE
         options = ["--check"] * args.check + ["--diff"] * args.diff + ["-v"] * args.verbose
         return _destroy_all([*options, *(word for given in args.extra_vars for word in ("-e", given))])
+    if verb in _NEEDS_CLUSTER and not args.profile and (status := absent(args.cluster)):
+        return status
     directory = run_dir(args.cluster)
     if (restored := getattr(args, "snapshot", None)) and (status := restore(args, directory)):
         return status
@@ -185,8 +191,6 @@ def _destroy_all(options: list[str]) -> int:
 
     Clusters of others, and those of which this is not known, stay, each with a message; they count as failures.
     """
-    from .cluster import find
-
     parent = run_dir("x").parent
     found = sorted(path.parent.name for path in parent.glob("*/plan.yaml")) if parent.is_dir() else []
     if not found:
@@ -257,15 +261,16 @@ def _inventory(
 
     A setup needs no plan, and cannot enter a sandbox, which is created later.
     """
+    from .. import contradictions
     from ..plan import rundir
 
     if verb == "setup":
         known = name or (directory / rundir.PLAN).exists()
-        plan = rundir.prepare(directory, name, PROFILES, cluster, refuse=False)[0] if known else None
+        plan = contradictions.prepare(directory, name, PROFILES, cluster, refuse=False)[0] if known else None
         if plan is None or plan["hypervisor"]["kind"] != "ssh":
             return _this_host()
     else:
-        plan = rundir.prepare(
+        plan = contradictions.prepare(
             directory,
             name,
             PROFILES,

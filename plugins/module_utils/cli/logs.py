@@ -77,9 +77,8 @@ def main(argv: list[str]) -> int:
         "-n",
         "--lines",
         type=int,
-        default=200,
         metavar="N",
-        help="lines of each log (default: %(default)s; with -f: 10)",
+        help="lines of each log (default: 200; with -f: 10)",
     )
     parser.add_argument(
         "-o",
@@ -92,11 +91,11 @@ def main(argv: list[str]) -> int:
 
     def show(cluster: Cluster) -> int:
         nodes = [cluster.machine(name) for name in args.node] or [*cluster.plan["nodes"], *machines(cluster.plan)]
-        if args.lines < 1:
-            raise LabError(f"--lines {args.lines}: must be 1 or more")
+        count: int = (10 if args.follow else 200) if args.lines is None else args.lines
+        if count < 1:
+            raise LabError(f"--lines {count}: must be 1 or more")
         cluster.check_remote_owner()
         again_inside(cluster, ["logs", *argv], root=True)
-        count = min(args.lines, 10) if args.follow else args.lines
         found: list[Source] = []
         for node in nodes:
             found += _of_node(cluster, node["name"], args.unit, count, follow=args.follow)

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from ..plan import capacity, names, profile
 from ..state import write_atomic
 from ..vocabulary import Exit
 from .ci import TABLE, profile_of
+from .output import add_output, print_output
 from .places import ROOT, cluster_name, program, run_dir
 from .terminal import say
 
@@ -102,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     merge = commands.add_parser("history", help="print durations and flakes of one or several histories, or merge them")
     merge.add_argument("file", nargs="+", type=Path, metavar="FILE", help="a history, or ci/results.jsonl")
     merge.add_argument("--into", type=Path, metavar="FILE", help="write the merged history")
+    add_output(merge)
     return parser
 
 
@@ -124,7 +126,10 @@ def _history(args: argparse.Namespace) -> int:
         if not path.exists():
             raise ValueError(f"{path}: there is no such file")
     merged = records.merged(map(records.load, args.file))
-    for one in history.summaries(merged).values():
+    found = list(history.summaries(merged).values())
+    if args.output:
+        print_output([asdict(one) | {"flaky": list(one.flaky)} for one in found], args.output)
+    for one in [] if args.output else found:
         usual = records.duration(one.usual) if one.usual else "-"
         flaky = f"  passed and failed at {', '.join(one.flaky)}" if one.flaky else ""
         say(f"{one.job:<36} {one.passed:>4} of {one.runs:<4} passed  usually {usual:>8}  last {one.last}{flaky}")
@@ -144,7 +149,7 @@ def _run(args: argparse.Namespace) -> int:
     needs = {name: _needs(name, job) for name, job in table.items() if not left_out[name]}
     budget = Budget.of(capacity.measure(Path(names.STATE_DIR)), memory_gib=args.memory, most=args.most)
     if wrong := [f"{name}: {text}" for name, need in needs.items() if (text := budget.lacking(need))]:
-        raise ValueError(f"the host is too small, or --memory: {'; '.join(wrong)}")
+        raise ValueError(f"not enough memory, CPUs or disk on this host (or --memory is too low): {'; '.join(wrong)}")
     usual = {name: one.usual for name, one in known.items() if one.usual is not None}
     planned = tasks(needs, usual, repeat=args.repeat, prefix=args.cluster)
     with _alone(args.cluster):
@@ -174,7 +179,7 @@ def _chosen(args: argparse.Namespace) -> dict[str, jobs.Job]:
     chosen = args.job or jobs.names(args.jobs)
     for name in chosen:
         if "/" in name or Path(name).stem != name:
-            raise ValueError(f"{args.jobs.name}: jobs.{name}: a name must be one of a directory, without a suffix")
+            raise ValueError(f"{args.jobs.name}: jobs.{name}: must be a valid directory name without a suffix")
     return {name: jobs.load(name, args.jobs) for name in chosen}
 
 

@@ -95,6 +95,7 @@ def _usage(parser: argparse.ArgumentParser) -> Iterator[str]:
         if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
         and action.help != argparse.SUPPRESS
     ]
+    formatter = parser._get_formatter()
     if rows:
         yield from ("", "| argument | meaning |", "|---|---|")
     for action in rows:
@@ -102,7 +103,7 @@ def _usage(parser: argparse.ArgumentParser) -> Iterator[str]:
         values = action.metavar if action.option_strings and isinstance(action.metavar, str) else ""
         if action.choices and not action.metavar:
             values = ", ".join(map(str, action.choices))
-        meaning = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%").replace("|", "\\|")
+        meaning = (formatter._expand_help(action) if action.help else "").replace("|", "\\|")
         yield f"| {what}{f' {values}' if values else ''} | {meaning} |"
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

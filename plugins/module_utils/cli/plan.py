@@ -6,6 +6,7 @@ import argparse
 import shutil
 import sys
 
+from .. import contradictions
 from ..plan import overrides, profile, rundir
 from ..plan.warnings import warnings
 from ..vocabulary import Exit
@@ -47,7 +48,7 @@ def main(argv: list[str]) -> int:
             return Exit.OK
         if components:
             name = name or str(directory / rundir.PROFILE)
-        plan, changes = rundir.prepare(
+        plan, changes = contradictions.prepare(
             directory, name, PROFILES, args.cluster, refuse=args.write, files=True, components=components
         )
         for warning in warnings(plan):

@@ -47,7 +47,7 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=screen_steps.SECONDS,
         metavar="SECONDS",
-        help="limit of each wait without its own (default: %(default)g)",
+        help="default timeout for waits that set none (default: %(default)g)",
     )
 
 

@@ -70,7 +70,7 @@ def save(cluster: Cluster, args: argparse.Namespace) -> int:
     begin = time.monotonic()
     made = lab.save(of(cluster), args.snapshot, lambda text: say(f"warning: {text}", sys.stderr))
     say(
-        f"snapshot {made.name} saved in {time.monotonic() - begin:.1f} s; the machines stood still for {made.paused:.1f} s"
+        f"snapshot {made.name} saved in {time.monotonic() - begin:.1f} s; the machines were paused for {made.paused:.1f} s"
     )
     return 0
 

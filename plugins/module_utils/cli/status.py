@@ -49,6 +49,8 @@ def _print(cluster: Cluster, argv: list[str], form: str | None, *, watch: bool) 
         found = collect(cluster.plan, cluster.directory, inside=inside)
         if found != shown:
             if form:
+                if shown and form == "yaml":
+                    say("---")
                 print_output(found, form)
             else:
                 say(("\n" if shown else "") + table(found))

@@ -152,6 +152,13 @@ class ClusterClient:
     def infrastructure(self) -> dict[str, Any]:
         return self.get(f"{CONFIG}/infrastructures/cluster", shapes.INFRASTRUCTURE)
 
+    def network(self) -> dict[str, Any]:
+        return self.get(f"{CONFIG}/networks/cluster", shapes.NETWORK)
+
+    def bare_metal_hosts(self) -> list[dict[str, Any]]:
+        path = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts"
+        return self.get(path, shapes.BARE_METAL_HOSTS)["items"]
+
     def cluster_operators(self) -> list[dict[str, Any]]:
         return self.get(f"{CONFIG}/clusteroperators", shapes.CLUSTER_OPERATORS)["items"]
 

@@ -1,4 +1,4 @@
-"""Nodes of day 2 of a plan: which of them are to be added, their nodes-config.yaml, and what they must be in the end."""
+"""Day-2 nodes of a plan: which of them are to be added, their nodes-config.yaml, and what they must be in the end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Joined(TypedDict):
 
 
 def chosen(plan: Plan, names: Sequence[str] = ()) -> list[Node]:
-    """Return the nodes of day 2 that have one of `names`, or all without names, in the order of the plan.
+    """Return the day-2 nodes that have one of `names`, or all without names, in the order of the plan.
 
     Raises `LabError` for a plan without such nodes, and for a name that none of them has.
     """
@@ -46,7 +46,7 @@ def chosen(plan: Plan, names: Sequence[str] = ()) -> list[Node]:
     known = [node["name"] for node in nodes]
     if unknown := [name for name in names if name not in known]:
         raise LabError(
-            f"{', '.join(unknown)}: not a node of day 2 of cluster {plan['cluster']['name']}; there are {', '.join(known)}"
+            f"{', '.join(unknown)}: not a day-2 node of cluster {plan['cluster']['name']}; there are {', '.join(known)}"
         )
     return [node for node in nodes if not names or node["name"] in names]
 
@@ -60,7 +60,7 @@ def follow(plan: Plan, nodes: Sequence[Node]) -> list[Joining]:
 def nodes_config(plan: Plan, directory: Path, architecture: str = "") -> list[Change]:
     """Return the change that makes nodes-config.yaml of the directory that of the plan; none if it is.
 
-    It has all nodes of day 2, also those that have joined: so the image stays the same while they join one after another.
+    It has all day-2 nodes, also those that have joined: so the image stays the same while they join one after another.
     architecture: theirs, as Go names it; empty for that of the cluster.
     """
     config = configs.nodes_config(plan)

@@ -53,5 +53,12 @@ INFRASTRUCTURE: Shape = {
         }
     },
 }
+_NETWORKS: Shape = {
+    "networkType": str,
+    "clusterNetwork": [{"cidr": str, "hostPrefix": int}],
+    "serviceNetwork": [str],
+}
+NETWORK: Shape = {"spec": _NETWORKS, "status": _NETWORKS}
+BARE_METAL_HOSTS: Shape = {"items!": [{"metadata!": _METADATA, "spec": {"bmc": {"address": str}}}]}
 POOL: Shape = {"status": _POOL, "spec": _POOL}
 MACHINE_CONFIG: Shape = {"metadata": {"name": str}, "spec": {"fips": bool}}

@@ -17,7 +17,7 @@ from ..plan.machines import Node, home, in_network
 from ..plan.model import Plan
 from ..plan.topologies import TOPOLOGIES
 from ..vocabulary import PLATFORMS, UNINITIALIZED, WITH_VIPS
-from . import balancing, fencing, links, machine, proxied, way_out
+from . import asked, balancing, booted, fencing, links, machine, proxied, way_out
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
@@ -46,11 +46,13 @@ def validate(
     kubeconfig: Path,
     connect: Callable[[Path], ClusterClient] = ClusterClient,
     ask: links.Ask | None = None,
+    run_dir: Path | None = None,
 ) -> list[Check]:
     """Return all checks, in the order in which a failure explains those after it.
 
     plan: of the cluster; None for a cluster that was planned by other means, of which only the OpenShift API is asked.
-    ask: runs a command on a node; None: the nodes themselves are not asked.
+    ask: runs a command on a node; None: the nodes themselves are not asked. run_dir: with the records of the installation; None: how
+    the machines were booted is not checked.
     """
     try:
         kube = connect(kubeconfig)
@@ -68,6 +70,11 @@ def validate(
         if not ipi.bootstrap(plan):
             groups.insert(3, (CONTROLLER, lambda: _controller(kube)))
         groups.insert(0, ("platform", lambda: _platform(plan, kube)))
+        groups[1:1] = [
+            ("pod and service networks", lambda: map(_planned, asked.network(plan, kube))),
+            ("FIPS mode", lambda: map(_planned, asked.fips(plan, kube))),
+            ("BMCs of BareMetalHosts", lambda: map(_planned, asked.bmcs(plan, kube))),
+        ]
     for title, checked in groups:
         try:
             checks += checked()
@@ -75,6 +82,8 @@ def validate(
             checks.append(Check(title, False, str(error)))
     if plan and ask:
         checks += _machines(plan, ask)
+    if plan and run_dir:
+        checks += map(_planned, booted.findings(plan, run_dir))
     if plan and ask and links.needs_check(plan):
         checks += _links(plan, ask)
     if plan and ask and TOPOLOGIES[plan["cluster"]["topology"]].fencing:

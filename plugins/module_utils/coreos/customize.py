@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._deps import optional
 from ..documents import DocumentError, load_json, load_yaml
+from ..ignition.config import Config
 from ..ignition.resources import resource
 from .errors import CoreosError
 from .iso import IGNITION_PATH, NETWORK_DIR
@@ -95,7 +96,7 @@ class Customization:
 
 @dataclass
 class _Ignition:
-    """Builder of an Ignition config."""
+    """What an Ignition config has; a path and a unit's name are taken once."""
 
     files: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
@@ -113,25 +114,19 @@ class _Ignition:
         self.units[name] = contents
 
     def render(self) -> bytes:
-        ignition: dict[str, Any] = {"version": _SPEC}
-        if self.merge:
-            ignition["config"] = {"merge": [resource(data, compress=True) for data in self.merge]}
-        if self.authorities:
-            ignition["security"] = {
-                "tls": {"certificateAuthorities": [resource(data, compress=True) for data in self.authorities]}
-            }
-        config: dict[str, Any] = {"ignition": ignition}
-        if self.files:
-            config["storage"] = {
-                "files": [
-                    {"path": path, "contents": resource(data, compress=True), "mode": mode}
-                    for path, (data, mode) in self.files.items()
-                ]
-            }
-        if self.units:
-            units = [{"name": name, "contents": text, "enabled": True} for name, text in self.units.items()]
-            config["systemd"] = {"units": units}
-        return json.dumps(config, separators=(",", ":")).encode() + b"\n"
+        config = Config()
+        for data in self.merge:
+            config.merge(resource(data, compress=True))
+        for data in self.authorities:
+            config.trust(resource(data, compress=True))
+        config.add(
+            files=[
+                {"path": path, "contents": resource(data, compress=True), "mode": mode}
+                for path, (data, mode) in self.files.items()
+            ],
+            units=[{"name": name, "contents": text, "enabled": True} for name, text in self.units.items()],
+        )
+        return json.dumps(config.to_dict(_SPEC), separators=(",", ":")).encode() + b"\n"
 
 
 def read_file(path: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import rules
@@ -22,6 +22,8 @@ class Config:
         self._files: dict[str, dict[str, Any]] = {}
         self._directories: dict[str, dict[str, Any]] = {}
         self._units: dict[str, dict[str, Any]] = {}
+        self._merged: list[Mapping[str, str]] = []
+        self._trusted: list[Mapping[str, str]] = []
 
     def user(self, name: str, keys: list[str], password_hash: str | None = None, groups: tuple[str, ...] = ()) -> None:
         """A user with SSH keys, and a password if its hash is given.
@@ -64,6 +66,28 @@ class Config:
             entry["contents"] = contents
         self._units[name] = entry
 
+    def add(self, *, files: Iterable[dict[str, Any]] = (), units: Iterable[dict[str, Any]] = ()) -> None:
+        """Entries that are ready: files as `resources.data_file` makes them, and units.
+
+        Each has the fields of the specification; they are neither copied nor changed.
+        """
+        self._files |= {entry["path"]: entry for entry in files}
+        self._units |= {entry["name"]: entry for entry in units}
+
+    def merge(self, resource: Mapping[str, str]) -> None:
+        """A config that Ignition gets and merges on top of this one.
+
+        `resource` is where it is: a URL as `source`, or as `resources.resource` makes it.
+        """
+        self._merged.append(resource)
+
+    def trust(self, resource: Mapping[str, str]) -> None:
+        """Certificates of an authority, in PEM, that Ignition trusts when it gets what the config points to.
+
+        `resource` as of `merge`.
+        """
+        self._trusted.append(resource)
+
     def to_dict(self, version: str = VERSION) -> dict[str, Any]:
         """The config as JSON-able data.
 
@@ -71,6 +95,10 @@ class Config:
         this object, not copies.
         """
         config: dict[str, Any] = {"ignition": {"version": version}}
+        if self._merged:
+            config["ignition"]["config"] = {"merge": self._merged}
+        if self._trusted:
+            config["ignition"]["security"] = {"tls": {"certificateAuthorities": self._trusted}}
         if self._users:
             config["passwd"] = {"users": self._users}
         storage = {}
@@ -139,9 +167,8 @@ def _merge(parent: object, child: object, field: str) -> Any:
     return child
 
 
-_UNIT = re.compile(
-    r"[A-Za-z0-9:_.\\@-]+\.(service|socket|device|mount|automount|swap|target|path|timer|snapshot|slice|scope)"
-)
+# Not compiled here: programs on nodes that only build configs start faster.
+_UNIT = r"[A-Za-z0-9:_.\\@-]+\.(service|socket|device|mount|automount|swap|target|path|timer|snapshot|slice|scope)"
 
 
 def check(config: dict[str, Any]) -> None:
@@ -223,7 +250,7 @@ def _content(config: dict[str, Any], found: list[str]) -> None:
                 found.append(
                     f"$.systemd.units[{index}].dropins[{number}].name: invalid drop-in name {dropin.get('name')!r}"
                 )
-        if not _UNIT.fullmatch(unit.get("name") or ""):
+        if not re.fullmatch(_UNIT, unit.get("name") or ""):
             found.append(f"$.systemd.units[{index}].name: invalid unit name {unit.get('name')!r}")
         text = unit.get("contents") or ""
         if unit.get("enabled") and text and not re.search(r"^\[Install\]", text, re.M):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 
+from ..addresses import static_ips
 from ..documents import load_json
 from . import check
-from .agent_config import FILENAME, static_ips
+from .agent_config import FILENAME
 from .models import AgentConfig, Host
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..addresses import static_ips
 from ..log import Log
 from ..releases import ReleaseProfile
 from . import check
@@ -223,21 +224,6 @@ def _check_host(host: Host, path: str, roles: list[str], macs: set[str], rendezv
             f"Host {host.get('hostname', '')} has role 'worker' and has the rendezvousIP assigned to it. "
             "The rendezvousIP must be assigned to a control plane host.",
         )
-
-
-def static_ips(state: object) -> list[str]:
-    """Every static address of an nmstate document: interfaces in order, IPv4 before IPv6 in each.
-
-    state: the document as parsed, of any type; what has not the form of an nmstate document is passed over.
-    """
-    found = []
-    for nic in (state or {}).get("interfaces") or [] if isinstance(state, dict) else []:
-        for family in ("ipv4", "ipv6"):
-            section = nic.get(family) if isinstance(nic, dict) else None
-            for entry in (section or {}).get("address") or [] if isinstance(section, dict) else []:
-                if isinstance(entry, dict) and entry.get("ip"):
-                    found.append(str(entry["ip"]))
-    return found
 
 
 def rendezvous_ip(config: AgentConfig | None, hosts: list[Host], nmstate_configs: list[Manifest]) -> str:

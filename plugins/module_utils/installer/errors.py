@@ -11,10 +11,12 @@ from ..vocabulary import Exit
 class InstallerError(ValueError):
     """An input or a step was refused; the text is the whole message. `exit_code` is the process's.
 
-    Texts follow openshift-install's where it has one for the case.
+    Texts follow openshift-install's where it has one for the case. `fields` has the errors of single fields one by one, when the
+    text consists of such.
     """
 
     exit_code = Exit.FAILED
+    fields: tuple[str, ...] = ()
 
 
 class FieldErrors(list[str]):
@@ -67,7 +69,9 @@ class FieldErrors(list[str]):
     def check(self, prefix: str) -> None:
         """Raise `InstallerError` with `prefix: errors` if there are any."""
         if self:
-            raise InstallerError(f"{prefix}: {self.text()}")
+            error = InstallerError(f"{prefix}: {self.text()}")
+            error.fields = tuple(dict.fromkeys(self))
+            raise error
 
 
 def quote(value: object) -> str:

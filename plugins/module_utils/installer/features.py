@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from ..releases import ReleaseProfile
+from ..releases import LATEST, ReleaseProfile
 from ..releases.distributions import Distribution
 from .errors import FieldErrors
 from .install_config import platform_name
@@ -16,19 +16,8 @@ _PREVIEWS = ("TechPreviewNoUpgrade", "DevPreviewNoUpgrade")
 # Gates that are on in other feature sets than these two (openshift/api features.go).
 _GATES = dict.fromkeys(("ClusterAPIControlPlaneInstall", "ClusterAPIComputeInstall"), ("DevPreviewNoUpgrade",))
 _BOOLEAN = re.compile(r"1|t|T|true|TRUE|True|0|f|F|false|FALSE|False")  # Go's strconv.ParseBool
-# What each baseline adds to the one before it.
-_ADDED = {
-    "None": (),
-    "v4.11": ("baremetal", "marketplace", "openshift-samples", "MachineAPI"),
-    "v4.12": ("Console", "Insights", "Storage", "CSISnapshot"),
-    "v4.13": ("NodeTuning",),
-    "v4.14": ("Build", "DeploymentConfig", "ImageRegistry"),
-    "v4.15": ("OperatorLifecycleManager", "CloudCredential"),
-    "v4.16": ("CloudControllerManager", "Ingress"),
-    "v4.17": (),
-    "v4.18": ("OperatorLifecycleManagerV1",),
-    "vCurrent": (),
-}  # fmt: skip
+# What each baseline adds to the one before it. Those of later releases than the config's are not refused.
+_ADDED: Mapping[str, tuple[str, ...]] = {"None": (), **LATEST.capability_sets, "vCurrent": ()}
 CAPABILITIES = tuple(sorted(name for names in _ADDED.values() for name in names))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from ..addresses import static_ips
 from ..log import Log
 from ..releases import ReleaseProfile
-from .agent_config import hosts_of, static_ips
+from .agent_config import hosts_of
 from .errors import FieldErrors, InstallerError
 from .models import Host
 from .rules.general import check_ssh_key

@@ -47,6 +47,14 @@ def load(directory: Path) -> dict[str, Any]:
     return state
 
 
+def ours(directory: Path) -> bool:
+    """Return whether agentlab wrote the state of `directory`, which lists what else it generated there; not one that does not parse."""
+    try:
+        return OWN in load(directory)
+    except StateError:
+        return False
+
+
 def save(directory: Path, state: Mapping[str, object]) -> None:
     """Write the state (0600: it holds keys and tokens).
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..redact import redact
+from . import proxied
 from .balancers import BALANCED, wanted
 from .build import node_names, platform_of
 from .networks import outside_balancer
@@ -35,11 +37,16 @@ def check_fencing(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 
 def check_proxy(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """A proxy that install-config names by address is of a family that the nodes have."""
+    """A proxy that install-config names is that of the lab if there is one; else its address is of a family that the nodes have."""
     given: Any = profile["installer"]["install_config"].get("proxy")
     families = FAMILIES[profile["stack"]]
     for field in ("httpProxy", "httpsProxy"):
         value = given.get(field) if isinstance(given, Mapping) else None
+        if value and profile["network"]["connection"] == "proxied":
+            if str(value).rstrip("/") != (own := proxied.url(_gateway(profile))):
+                remedy = f"contradicts `network.connection: proxied`, whose only proxy is {own}: remove one of them"
+                yield ("installer", "install_config", "proxy", field), redact(str(value)), remedy
+            continue
         try:
             address = ipaddress.ip_address(urlsplit(str(value)).hostname or "")
         except ValueError:
@@ -48,6 +55,13 @@ def check_proxy(profile: Profile, _cluster: str) -> Iterator[Finding]:
             known = " or ".join("IPv6" if family == "ipv6" else "IPv4" for family in families)
             remedy = f"must have an {known} address, or a name: nodes with `stack: {profile['stack']}` have no other"
             yield ("installer", "install_config", "proxy", field), value, remedy
+
+
+def _gateway(profile: Profile) -> str:
+    """Return the address of the lab's services, the first gateway of the machine network."""
+    network = ipaddress.ip_network(profile["network"][FAMILIES[profile["stack"]][0]])
+    offset = profile["network"]["offsets"]["gateway"]
+    return str(network[offset]) if offset < network.num_addresses else ""
 
 
 def check_balancer(profile: Profile, _cluster: str) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ def balancer(
     directory: of the services.
 
     All masters are behind the API and the machine-config server. One of them is the rendezvous host, which alone serves both while it
-    is the bootstrap host. Workers serve the ingress, or masters where there are none. Nodes of day 2 are not there yet.
+    is the bootstrap host. Workers serve the ingress, or masters where there are none. Day-2 nodes are not there yet.
     """
     present = [node for node in nodes if not node.get("day2")]
     masters = [node for node in present if node["role"] == "master"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+from ..addresses import in_url
 from ..errors import LabError
 
 TRANSPORTS = ("http", "https")
@@ -30,6 +31,11 @@ KINDS: dict[str, Kind] = {
 """The kinds of BMCs; what drives a machine through one has the same name in `boot.bmc.CONNECT`."""
 SCHEMES = tuple(scheme for kind in KINDS.values() for scheme in kind.schemes)
 """Of all kinds."""
+
+
+def systems_url(address: str, port: int) -> str:
+    """Return the URL of the systems of the lab's BMCs, each of which is below it by its UUID."""
+    return f"https://{in_url(address)}:{port}/redfish/v1/Systems"
 
 
 class Behavior(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
-from . import dialog, faults, hypervisors, ipi, iscsi, names, outside_build, proxied, tests
+from . import bmcs, dialog, faults, hypervisors, ipi, iscsi, names, outside_build, proxied, tests
 from .balancers import balancer, balances
 from .boot_modes import FETCHED, boot, boot_mode, node_disks
 from .fields import Addressing, Platform, Role
@@ -228,7 +228,7 @@ def lab_services(given: ServicesOptions, gateway: str, domain: str, state_dir: s
         "host": f"virthost.{domain}",
         "directory": directory,
         "registry": cast(Registry, {**given["registry"], "storage": f"{directory}/registry/storage"}),
-        "bmc": cast(BmcService, {**given["bmc"], "url": _bmc_url(gateway, given["bmc"]["port"])}),
+        "bmc": cast(BmcService, {**given["bmc"], "url": bmcs.systems_url(gateway, given["bmc"]["port"])}),
         "http": {
             "port": given["http"]["port"],
             "url": f"http://{in_url(gateway)}:{given['http']['port']}",
@@ -236,10 +236,6 @@ def lab_services(given: ServicesOptions, gateway: str, domain: str, state_dir: s
         },
         "ntp": {"port": given["ntp"]["port"]},
     }
-
-
-def _bmc_url(gateway: str, port: int) -> str:
-    return f"https://{in_url(gateway)}:{port}/redfish/v1/Systems"
 
 
 def _endpoints(domain: str, vips: Vips, rendezvous: Rendezvous) -> Endpoints:
@@ -334,7 +330,7 @@ def _home(name: str | None, networks: list[Network]) -> Network:
 def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node]:
     nodes: list[Node] = []
     bmc, state_dir = profile["services"]["bmc"], state_directory(profile, cluster)
-    systems = f"redfish-virtualmedia+{_bmc_url(networks[0]['subnets'][0]['gateway'], bmc['port'])}"
+    systems = f"redfish-virtualmedia+{bmcs.systems_url(networks[0]['subnets'][0]['gateway'], bmc['port'])}"
     for index, (name, role, number) in enumerate(node_names(profile)):
         size, override = machine(profile, name, role), profile["nodes"].get(name, {})
         domain = f"{cluster}_{role}_{number}"

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from . import (
     access_checks,
+    address_checks,
     bare_metal_checks,
     boot_modes,
     day2_checks,
@@ -24,6 +25,7 @@ from . import (
     machine_checks,
     manifests,
     network_checks,
+    nmstate_checks,
     outside_checks,
     proxied,
     release_checks,
@@ -177,6 +179,8 @@ def _check_nodes(profile: Profile, cluster: str) -> Iterator[Finding]:
         if name not in names:
             near = difflib.get_close_matches(str(name), list(names), n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+            if not near and (numbered := re.fullmatch(r"(master|worker)-(\d{1,3})", str(name))):
+                hint += f"; `{numbered[1]}.count: {int(numbered[2]) + 1}` adds it"
             yield ("nodes", name), None, f"no node has this name; {hint}"
         for nic, settings in node.get("nics", {}).items():
             if nic not in known:
@@ -271,9 +275,9 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
 
 def _check_snapshots(profile: Profile, _cluster: str) -> Iterator[Finding]:
     wanted = profile["snapshots"]
-    for index, moment in enumerate(wanted):
-        if moment in wanted[:index]:
-            yield ("snapshots", index), moment, "is a duplicate; remove one"
+    for index, name in enumerate(wanted):
+        if name in wanted[:index]:
+            yield ("snapshots", index), name, "is a duplicate; remove one"
     if wanted and profile["hypervisor"]["kind"] != "sandbox":
         yield ("snapshots",), wanted, "requires `hypervisor: {kind: sandbox}`: only a whole sandbox is saved"
     if wanted and profile["machines"]:
@@ -292,6 +296,7 @@ _CHECKS = (
     _check_counts,
     release_checks.check_platform,
     release_checks.check_release,
+    release_checks.check_topology,
     _check_hypervisor,
     hypervisor_checks.check,
     hypervisor_checks.check_placement,
@@ -317,9 +322,11 @@ _CHECKS = (
     network_checks.check_networks,
     link_checks.check_links,
     link_checks.check_routes,
+    nmstate_checks.check,
     network_checks.check_room,
     network_checks.check_slaac,
-    network_checks.check_addresses,
+    address_checks.check_addresses,
+    address_checks.check_collisions,
     outside_checks.check,
     _check_ports,
     _check_faults,

@@ -111,7 +111,7 @@ def agent_config(plan: Plan) -> dict[str, Any]:
 
 
 def nodes_config(plan: Plan) -> dict[str, Any]:
-    """Return nodes-config.yaml: the nodes of day 2, in the form that agent-config.yaml has for hosts.
+    """Return nodes-config.yaml: the day-2 nodes, in the form that agent-config.yaml has for hosts.
 
     Everything else that it may have (architecture, SSH key) is left to the cluster, which the node ISO is made from.
     """

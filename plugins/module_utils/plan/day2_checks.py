@@ -13,7 +13,7 @@ _MODES = ("redfish", "minimal", "cdrom", "manual")
 
 
 def check_day2(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Yield what is wrong with nodes of day 2.
+    """Yield what is wrong with day-2 nodes.
 
     They are their role, the release, how they boot, and faults that would need them earlier. A finding is path, value,
     and what would be right.
@@ -36,7 +36,7 @@ def check_day2(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield ("nodes", later[0], "day2"), True, f"requires a release from {first} on, not {release.name}"
     mode = profile["boot"]["mode"]
     if mode not in _MODES:
-        remedy = f"must be one of {', '.join(_MODES)} for a profile with nodes of day 2, which boot from an ISO"
+        remedy = f"must be one of {', '.join(_MODES)} for a profile with day-2 nodes, which boot from an ISO"
         yield ("boot", "mode"), mode, remedy
     for index, fault in enumerate(profile["faults"]):
         for key in ("node", "peer", "of"):

@@ -52,7 +52,7 @@ ClusterRole = Literal["master", "arbiter", "worker"]
 Role = Literal["master", "arbiter", "worker", "extra"]
 Addressing = Literal["dhcp", "slaac", "static"]
 Stack = Literal["ipv4", "ipv6", "dualstack", "v6v4"]
-Moment = Literal["ready", "installed"]
+SavePoint = Literal["ready", "installed"]
 
 Bridge = Annotated[str, "bridge"]
 Cidr = Annotated[str, "cidr"]

@@ -182,7 +182,7 @@ FORMATS: dict[str, Format] = {
     "duration": Format("a number, with or without ms, s, m or h, such as 5 or 30s", r"[0-9]+(ms|s|m|h)?"),
     # bcrypt, with which servers store passwords, has this limit.
     "password": Format(
-        "at most 72 bytes of printable characters, in one line", test=lambda text: 0 < len(text.encode()) <= 72
+        "from 1 to 72 bytes of printable characters, in one line", test=lambda text: 0 < len(text.encode()) <= 72
     ),
     "regex": Format("a regular expression of Python, of at most 1000 characters, such as ^active$", test=_is_regex),
     "http": Format("a URL, or a path of the API, such as /readyz", r"(https?://[A-Za-z0-9\[]|/)[!-~]*", _is_target),

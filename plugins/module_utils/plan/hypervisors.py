@@ -11,9 +11,9 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
-from ..addresses import in_url
 from ..errors import LabError
 from . import names
+from .bmcs import systems_url
 from .hypervisor_model import Further, Hypervisor
 from .hypervisor_options import FurtherOptions
 from .machines import Network, Node, carried, interfaces, virtual
@@ -134,7 +134,7 @@ def _hypervisor(
         "further": {
             "name": name,
             "addresses": own,
-            "bmc": f"https://{in_url(own[networks[0]['name']][0])}:{port}/redfish/v1/Systems",
+            "bmc": systems_url(own[networks[0]["name"]][0], port),
             "tunnel": {
                 "address": str(address),
                 "peer": str(peer),

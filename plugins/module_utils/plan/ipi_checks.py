@@ -49,7 +49,7 @@ def _of_agents(profile: Profile) -> Iterator[Finding]:
     for index, fault in enumerate(profile["faults"]):
         yield ("faults", index, "kind"), fault["kind"], "requires `flow: agent`, in whose stages faults happen"
     if profile["snapshots"]:
-        yield ("snapshots",), profile["snapshots"], "requires `flow: agent`, whose service reports these moments"
+        yield ("snapshots",), profile["snapshots"], "requires `flow: agent`, whose service reports these states"
 
 
 def _installer(profile: Profile) -> Iterator[Finding]:

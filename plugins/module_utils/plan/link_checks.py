@@ -12,6 +12,7 @@ from .boot_modes import FETCHED, boot_mode
 from .faults import ON_BRIDGE
 from .fields import Family, Role
 from .links import any_switched, bonds, carried, machine_switched, networks, nics, roles, switched
+from .network_checks import cluster_ranges
 from .options import Profile
 from .presets import FAMILIES
 from .problems import Finding, Path
@@ -72,6 +73,8 @@ def check_routes(profile: Profile, cluster: str) -> Iterator[Finding]:
                 yield (*here, "next_hop"), hop, f"must be an {_title(family)} address, as the destination {shown}"
             elif hop and ipaddress.ip_address(hop) not in subnets[family]:
                 yield (*here, "next_hop"), hop, f"is outside of its network, {subnets[family]}"
+            elif hop and family == "ipv4" and ipaddress.ip_address(hop) == subnets[family].broadcast_address:
+                yield (*here, "next_hop"), hop, f"is the broadcast address of {subnets[family]}; choose a router's"
             if not destination.prefixlen:
                 yield (
                     (*here, "destination"),
@@ -82,6 +85,12 @@ def check_routes(profile: Profile, cluster: str) -> Iterator[Finding]:
                 yield (*here, "destination"), shown, f"is {_text(lan[destination])}, in which the nodes are themselves"
             elif shown in seen:
                 yield (*here, "destination"), shown, f"is already a destination of {_text(seen[shown])}; remove one"
+            for inner, __, inside in cluster_ranges(profile):
+                if destination.prefixlen and inside.version == destination.version and inside.overlaps(destination):
+                    remedy = (
+                        f"overlaps with {_text(inner)} ({inside}), which the cluster keeps inside; choose another range"
+                    )
+                    yield (*here, "destination"), shown, remedy
             seen.setdefault(shown, here)
 
 

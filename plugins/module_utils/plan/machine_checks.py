@@ -64,10 +64,12 @@ def check_hints(profile: Profile, _cluster: str) -> Iterator[Finding]:
             continue  # the disks of an existing machine are not known
         there = node_disks(profile, size, name)
         if disks.matching(there, size["root_device"], hints) == []:
-            wanted = {**({"root_device": size["root_device"]} if size["root_device"] else {}), **hints}
-            shown = ", ".join(f"{key} {value}" for key, value in wanted.items())
             remedy = f"matches no disk of {name}, which has {'; '.join(map(disks.described, there))}"
-            yield place if hints else (*place[:-1], "root_device"), shown, remedy
+            if not hints:
+                yield (*_place(profile, path, name, "root_device"), "root_device"), size["root_device"], remedy
+                continue
+            wanted = {**({"root_device": size["root_device"]} if size["root_device"] else {}), **hints}
+            yield place, ", ".join(f"{key} {value}" for key, value in wanted.items()), remedy
 
 
 def check_firmware(profile: Profile, _cluster: str) -> Iterator[Finding]:

@@ -24,7 +24,6 @@ from .fields import (
     Ip,
     Label,
     Login,
-    Moment,
     Name,
     OneOf,
     Password,
@@ -32,6 +31,7 @@ from .fields import (
     Port,
     Ref,
     Repository,
+    SavePoint,
     Source,
     Stack,
     Url,
@@ -290,7 +290,7 @@ class _Plan(TypedDict):
     """Intervals of the lab payload's programs."""
     faults: list[PlanFault]
     """What goes wrong on purpose; see faults.md."""
-    snapshots: list[Moment]
+    snapshots: list[SavePoint]
     """When the lab is saved during the wait, as a snapshot of that name."""
     tests: list[Test]
     """What `validate` executes in addition to its own checks."""

@@ -1,4 +1,4 @@
-"""Checks of the networks of a profile, and of the addresses in them; see `checks`."""
+"""Checks of the networks of a profile; see `checks`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import ipaddress
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from ..addresses import family as family_of
-from . import build, links
+from . import build
 from .boot_modes import FETCHED, boot_mode
-from .build import node_names, node_roles
+from .build import node_names
 from .fields import Family
 from .options import Profile
 from .presets import FAMILIES, MTU
 from .problems import Finding, Path, duplicates
 
-_VERSIONS: dict[Family, int] = {"ipv4": 4, "ipv6": 6}
+VERSIONS: dict[Family, int] = {"ipv4": 4, "ipv6": 6}
 
 _VIPS: tuple[Literal["ingress", "api"], ...] = ("ingress", "api")
 
@@ -38,19 +37,20 @@ class _Named(NamedTuple):
     network: Any
 
 
-def _lan(profile: Profile) -> list[_Named]:
-    """Yield the subnets of bridges: machine network, extra networks, outside networks and segments."""
+def lan(profile: Profile) -> list[_Named]:
+    """Return the subnets of bridges: machine network, extra networks, outside networks and segments."""
     found = [_Named(("network", f), f, profile["network"][f]) for f in FAMILIES[profile["stack"]]]
     for index, extra in enumerate(profile["extra_networks"]):
-        found += [_Named(("extra_networks", index, f), f, extra[f]) for f in _VERSIONS if extra.get(f)]
+        found += [_Named(("extra_networks", index, f), f, extra[f]) for f in VERSIONS if extra.get(f)]
     for index, outside in enumerate(profile["outside_networks"]):
-        found += [_Named(("outside_networks", index, f), f, outside[f]) for f in _VERSIONS if outside.get(f)]
+        found += [_Named(("outside_networks", index, f), f, outside[f]) for f in VERSIONS if outside.get(f)]
     for name, segment in profile["segments"].items():
         found += [_Named(("segments", name, f), f, segment[f]) for f in FAMILIES[profile["stack"]] if segment.get(f)]
     return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
 
 
-def _cluster_ranges(profile: Profile) -> list[_Named]:
+def cluster_ranges(profile: Profile) -> list[_Named]:
+    """Return the ranges of pods and services."""
     installer, found = profile["installer"], []
     for family in FAMILIES[profile["stack"]]:
         found += [
@@ -66,9 +66,9 @@ def check_networks(profile: Profile, cluster: str) -> Iterator[Finding]:
 
     Networks are those of the machines, pods and services. A finding is path, value, and what would be right.
     """
-    named = _lan(profile) + _cluster_ranges(profile)
+    named = lan(profile) + cluster_ranges(profile)
     for path, family, network in named:
-        if network.version != _VERSIONS[family]:
+        if network.version != VERSIONS[family]:
             yield path, str(network), f"must be an {'IPv4' if family == 'ipv4' else 'IPv6'} network"
     for index, (path, _family, network) in enumerate(named):
         for other in named[:index]:
@@ -118,7 +118,7 @@ def check_room(profile: Profile, _cluster: str) -> Iterator[Finding]:
         if any(offsets["dhcp_start"] <= node <= offsets["dhcp_end"] or nodes.count(node) > 1 for node in fixed):
             remedy = f"must be greater than dhcp_end, {offsets['dhcp_end']}, and than all nodes with DHCP"
             yield ("network", "offsets", "static_nodes"), offsets["static_nodes"], remedy
-    for path, _family, network in _lan(profile):
+    for path, _family, network in lan(profile):
         # The last address of an IPv4 network is its broadcast address.
         top = network.num_addresses - (2 if network.version == 4 else 1)
         if last > top:
@@ -159,7 +159,7 @@ def check_slaac(profile: Profile, _cluster: str) -> Iterator[Finding]:
     if "ipv6" not in FAMILIES[profile["stack"]]:
         yield ("addressing",), "slaac", f"requires a stack with IPv6, not {profile['stack']}: IPv4 has no SLAAC"
         return
-    for path, family, network in _lan(profile):
+    for path, family, network in lan(profile):
         if family == "ipv6" and network.prefixlen != 64 and path[0] != "outside_networks":
             yield path, str(network), "must be a /64 with `addressing: slaac`: interface identifiers have 64 bits"
     nmstate = "requires nmstate, which has no SLAAC without DHCPv6; use dhcp or static addressing"
@@ -168,7 +168,7 @@ def check_slaac(profile: Profile, _cluster: str) -> Iterator[Finding]:
     given: list[tuple[Path, Mapping[str, Any], Collection[str]]] = [
         (("network",), profile["network"], FAMILIES[profile["stack"]]),
         *(
-            (("extra_networks", at), one, one.keys() & set(_VERSIONS))
+            (("extra_networks", at), one, one.keys() & set(VERSIONS))
             for at, one in enumerate(profile["extra_networks"])
         ),
     ]
@@ -197,68 +197,3 @@ def _slaac_of_nodes(profile: Profile) -> Iterator[Finding]:
     for place, way in ways.items():
         if way == "dhcp":
             yield place, way, "must be static, or as the cluster: slaac has no DHCPv6"
-
-
-def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Addresses in the profile must be in their network and unique."""
-    stack = FAMILIES[profile["stack"]]
-    machine = {f: ipaddress.ip_network(profile["network"][f]) for f in stack}
-    given: list[tuple[Path, str]] = []
-    for name in ("api", "ingress"):
-        addresses = profile["vips"][name]
-        if addresses is None:
-            continue
-        path: Path = ("vips", name)
-        yield from _one_of_each(path, addresses, stack)
-        for index, text in enumerate(addresses):
-            given.append(((*path, index), text))
-            yield from _outside((*path, index), text, machine)
-    for name, node in profile["nodes"].items():
-        role = node_roles(profile).get(name, "master")  # here, as what it reads withholds findings when it is wrong
-        there = [network for __, network in links.networks(profile, role)]
-        places = {one.name: position for position, one in enumerate(links.carried(profile, role))}
-        for nic, settings in node.get("nics", {}).items():
-            position = places.get(nic)
-            addresses = settings.get("addresses") or []
-            path = ("nodes", name, "nics", nic, "addresses")
-            if addresses and position is None and nic in links.nics(profile, role):
-                yield path, addresses, f"are those of a bond or a VLAN on it; there are {', '.join(places)}"
-            if not addresses or position is None:
-                continue
-            subnets = _home(profile, name)
-            if position:
-                extra = there[position]
-                subnets = {f: ipaddress.ip_network(extra[f]) for f in _VERSIONS if extra.get(f)}
-            else:
-                yield from _one_of_each(path, addresses, stack)
-            for index, text in enumerate(addresses):
-                given.append(((*path, index), text))
-                yield from _outside((*path, index), text, subnets)
-    yield from duplicates((path, str(ipaddress.ip_address(text))) for path, text in given)
-    offsets = profile["network"]["offsets"]
-    bridged = [named.network for named in _lan(profile)]
-    taken = {str(net[offsets["gateway"]]): "gateway" for net in bridged if offsets["gateway"] < net.num_addresses}
-    for path, text in given:
-        owner = taken.get(str(ipaddress.ip_address(text)))
-        if owner:
-            yield path, text, f"is the address of the {owner}; choose another"
-
-
-def _home(profile: Profile, node: str) -> dict[Family, IpNetwork]:
-    """Return the subnets of the segment that a node is in, or of the machine network; none of a segment that there is not."""
-    role = node_roles(profile).get(node)
-    segment = build.machine(profile, node, role)["segment"] if role else None
-    given: Mapping[str, Any] = profile["segments"].get(segment, {}) if segment else profile["network"]
-    return {f: ipaddress.ip_network(given[f]) for f in FAMILIES[profile["stack"]] if given.get(f)}
-
-
-def _one_of_each(path: Path, addresses: list[str], stack: tuple[str, ...]) -> Iterator[Finding]:
-    if [family_of(text) for text in addresses] != list(stack):
-        wanted = " and one ".join("IPv4" if family == "ipv4" else "IPv6" for family in stack)
-        yield path, addresses, f"must be one {wanted} address, in this order"
-
-
-def _outside(path: Path, text: str, subnets: Mapping[Family, IpNetwork]) -> Iterator[Finding]:
-    network = subnets.get(family_of(text))
-    if network is not None and ipaddress.ip_address(text) not in network:
-        yield path, text, f"is outside of its network, {network}"

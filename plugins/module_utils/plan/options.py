@@ -23,7 +23,6 @@ from .fields import (
     Ip,
     Label,
     Login,
-    Moment,
     Name,
     OneOf,
     OwnFile,
@@ -33,6 +32,7 @@ from .fields import (
     Range,
     Ref,
     Repository,
+    SavePoint,
     Source,
     Stack,
     Version,
@@ -385,7 +385,7 @@ class Profile(TypedDict, total=False):
     """Intervals of the lab payload's programs; a number without unit is seconds."""
     faults: list[ProfileFault]
     """What goes wrong on purpose; see faults.md."""
-    snapshots: list[Moment]
+    snapshots: list[SavePoint]
     """When the lab is saved during the wait, as a snapshot of that name: `ready`, before the installation starts, or `installed`."""
     tests: list[TestOptions]
     """What `validate` executes in addition to its own checks; see tests.md."""

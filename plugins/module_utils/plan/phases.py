@@ -11,7 +11,7 @@ from .machines import Node
 from .model import Plan
 
 ADD_NODES = "add-nodes"
-"""The stage in `state.json` whose success means that the nodes of day 2 are part of the cluster."""
+"""The stage in `state.json` whose success means that the day-2 nodes are part of the cluster."""
 DIRECTORY = "add-nodes"
 """The assets directory of the node ISO, in the run directory: the installer's files of day 1 stay as they are."""
 
@@ -19,13 +19,13 @@ DIRECTORY = "add-nodes"
 def installed(plan: Plan) -> list[Node]:
     """Return the nodes of the installation, in the order of the plan.
 
-    Those of day 2 are left out, and machines that are not part of the cluster (fault extra_host).
+    Day-2 nodes are left out, and machines that are not part of the cluster (fault extra_host).
     """
     return [node for node in plan["nodes"] if node["role"] != faults.EXTRA and not node.get("day2")]
 
 
 def joining(plan: Plan) -> list[Node]:
-    """Return the nodes of day 2, which join the installed cluster, in the order of the plan.
+    """Return the day-2 nodes, which join the installed cluster, in the order of the plan.
 
     Their machines exist from `prepare` on, and are off until `agentlab add-nodes`.
     """
@@ -33,13 +33,13 @@ def joining(plan: Plan) -> list[Node]:
 
 
 def boot_mode(plan: Plan) -> BootMode:
-    """Return how machines of day 2 boot: a node ISO is never a minimal one, so that virtual media have all of it."""
+    """Return how day-2 machines boot: a node ISO is never a minimal one, so that virtual media have all of it."""
     mode = plan["boot"]["mode"]
     return "redfish" if mode == "minimal" else mode
 
 
 def added(run_dir: Path) -> bool:
-    """Return whether the nodes of day 2 have been added, by the record of the run directory.
+    """Return whether the day-2 nodes have been added, by the record of the run directory.
 
     Raises `state.StateError` for a damaged record.
     """
@@ -48,7 +48,7 @@ def added(run_dir: Path) -> bool:
 
 
 def present(plan: Plan, run_dir: Path | None) -> Plan:
-    """Return the plan with the nodes that the cluster should have by now: those of day 2 only after they were added.
+    """Return the plan with the nodes that the cluster should have by now: day-2 nodes only after they were added.
 
     run_dir: the run directory, whose record decides; None: they were not added. The plan given is not changed.
     """

@@ -130,7 +130,7 @@ MACHINE: dict[str, Any] = {
     "segment": None,
 }
 
-# What a machine of day 2 has at least with a payload: it runs an assisted service of its own before it is a worker.
+# What a day-2 machine has at least with a payload: it runs an assisted service of its own before it is a worker.
 DAY2: dict[str, dict[str, int]] = {
     "lab": {"vcpus": 2, "memory_mib": 3072},
     **{name: {"vcpus": 4, "memory_mib": 16384} for name in DISTRIBUTIONS},

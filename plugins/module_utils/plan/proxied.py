@@ -17,6 +17,11 @@ def registry(services: Services) -> str | None:
     return proxy.get("registry") if proxy else None
 
 
+def url(gateway: str) -> str:
+    """Return the address of the proxy. gateway: the first one of the machine network."""
+    return f"http://{in_url(gateway)}:{PORT}"
+
+
 def add(services: Services, profile: Profile, domain: str) -> None:
     """Give the services of a complete profile the proxy, if `network.connection` is `proxied`. domain: of the cluster.
 
@@ -24,8 +29,8 @@ def add(services: Services, profile: Profile, domain: str) -> None:
     """
     if profile["network"]["connection"] != "proxied":
         return
-    url = f"http://{in_url(services['address'])}:{PORT}"
-    made: ProxyService = {"port": PORT, "url": url, "environment": {"HTTPS_PROXY": url, "NO_PROXY": domain}}
+    own = url(services["address"])
+    made: ProxyService = {"port": PORT, "url": own, "environment": {"HTTPS_PROXY": own, "NO_PROXY": domain}}
     if profile["release"]["payload"] == "lab" and profile["installer"]["image_digest_sources"] is None:
         made["registry"] = REGISTRY
     services["proxy"] = made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from ..releases import LATEST, RELEASES, ReleaseProfile
+from ..releases import LATEST, RELEASES, ReleaseProfile, since
 from ..releases.distributions import DISTRIBUTIONS, PUBLIC_REGISTRY, Distribution, of_version
 from ..vocabulary import LAB_SUFFIX, WITH_VIPS
 from . import boot_modes
@@ -13,6 +13,7 @@ from .build import platform_of
 from .options import Profile
 from .presets import DEFAULTS
 from .problems import Finding, Path
+from .topologies import TOPOLOGIES
 
 _PAYLOADS = " or ".join(f"`payload: {name}`" for name in DISTRIBUTIONS)
 
@@ -62,6 +63,36 @@ def _check_external(profile: Profile, platform: str, release: ReleaseProfile) ->
     if release.external_platforms and name not in release.external_platforms:
         supported = ", ".join(f'"{one}"' for one in release.external_platforms)
         yield ("external", "platform_name"), name, f"Unsupported value: supported values: {supported}"
+
+
+def check_topology(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """A control plane that the release does not know. One of the user's own installer is left to it."""
+    release, build = RELEASES[profile["release"]["profile"] or LATEST.name], profile["release"]["installer"]
+    if build["binary"] or build["git"]:
+        return
+    topology, masters, arbiters = profile["topology"], profile["master"]["count"], profile["arbiter"]["count"]
+    row = TOPOLOGIES[topology]
+    chosen = profile["installer"]["install_config"].get("featureSet")
+    if arbiters:
+        place: Finding = (("topology",), topology, "") if row.arbiter.number else (("arbiter", "count"), arbiters, "")
+        fits, preview, first = release.arbiter_nodes, release.arbiter, since(lambda one: one.arbiter_nodes)
+    elif row.fencing:
+        place = ("topology",), topology, ""
+        fits, preview, first = (
+            release.fencing_gate_default,
+            release.two_node_fencing,
+            since(lambda one: one.fencing_gate_default),
+        )
+    else:
+        place = (("topology",), topology, "") if row.master.number == masters else (("master", "count"), masters, "")
+        known = [name for name, one in RELEASES.items() if masters in one.control_planes]
+        # Others are refused whatever the release is.
+        fits, preview, first = release.name in known or not known, False, (known or [""])[0]
+    preview = preview and release.feature_sets
+    if fits or (preview and chosen):
+        return
+    remedy = f"requires a release from {first} on, not {release.name}"
+    yield *place[:2], f"{remedy}, or `installer.install_config.featureSet: TechPreviewNoUpgrade`" if preview else remedy
 
 
 def _check_distribution(profile: Profile, distribution: Distribution) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +18,7 @@ from . import files as named
 from . import hypervisors, profile, secrets
 from .build import build
 from .model import Cluster, Plan
-from .problems import Problem, ProfileError
+from .problems import Finding, Problem, ProfileError
 from .stored import PlanError, checked, missing, part
 
 if TYPE_CHECKING:
@@ -92,10 +92,12 @@ def prepare(
     files: bool = False,
     adopt: bool = False,
     components: Mapping[str, str] = MappingProxyType({}),
+    verify: Callable[[Plan], Iterable[Finding]] | None = None,
 ) -> tuple[Plan, list[Change]]:
     """Return the plan of the run in `run_dir`, without passwords, and what would have to change there.
 
-    name, here, files, components: the profile (as `profile.load`); None: the plan in the run directory, as users left it.
+    name, here, files, components: the profile (as `profile.load`); None: the plan in the run directory, as users left it. verify:
+    yields what else is wrong with the profile of a plan (`contradictions.prepare` has it).
     Raises `ProfileError` for a profile that is wrong, `RunError` when there is no plan, or another one than that of a
     cluster which still exists, and `OwnerError` when the cluster on this host has another owner and this is not to `adopt` it. With
     `refuse` off, to look only, existing clusters do not matter.
@@ -113,6 +115,9 @@ def prepare(
     else:
         text = _text(name, folder, components)
         plan = build(profile.load(name, folder, cluster, here=here, files=files, components=components), cluster)
+        if found := list(verify(plan)) if verify else []:
+            source = profile.read(name, folder)
+            raise ProfileError([source.problem(*finding) for finding in found])
         wanted = {PROFILE: text, PLAN: dump(plan)}
         if refuse:
             _refuse_other(run_dir, plan, name)

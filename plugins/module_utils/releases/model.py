@@ -34,6 +34,8 @@ class ReleaseProfile:
     # Inputs
     replicas: tuple[str, ...]
     """Numbers of control-plane nodes, as the error about others lists them."""
+    capability_sets: Mapping[str, tuple[str, ...]]
+    """Baseline sets of capabilities, and what each adds to the one before it; a baseline has the name of its release."""
     architectures: tuple[str, ...]
     external_platforms: tuple[str, ...] = ()
     """Names that platform External takes; empty: any."""
@@ -108,6 +110,14 @@ class ReleaseProfile:
     """Seconds that the cluster may take to initialize, by platformType; the empty one is for all others."""
     fips_check: bool = False
     """The end of an installation verifies that the nodes' configs have FIPS mode, when it was asked for."""
+
+    @property
+    def control_planes(self) -> frozenset[int]:
+        """Numbers of control-plane nodes that need nothing else.
+
+        What `replicas` lists with an arbiter or with fencing is not among them.
+        """
+        return frozenset(int(text) for text in self.replicas if text.isdecimal())
 
     @property
     def user_token(self) -> str:

@@ -8,6 +8,12 @@ RELEASE = ReleaseProfile(
     name="4.14",
     replicas=("3", "1"),
     replicas_text="to 3 or 1",
+    capability_sets={
+        "v4.11": ("baremetal", "marketplace", "openshift-samples", "MachineAPI"),
+        "v4.12": ("Console", "Insights", "Storage", "CSISnapshot"),
+        "v4.13": ("NodeTuning",),
+        "v4.14": ("Build", "DeploymentConfig", "ImageRegistry"),
+    },
     architectures=("amd64", "arm64"),
     external_platforms=("oci",),
     openshift_sdn=True,

@@ -9,6 +9,7 @@ from .v4_17 import RELEASE as BEFORE
 RELEASE = replace(
     BEFORE,
     name="4.18",
+    capability_sets={**BEFORE.capability_sets, "v4.18": ("OperatorLifecycleManagerV1",)},
     replicas=("3", "1", "4", "5"),
     replicas_text="to 5, 4, 3, or 1",
     minimal_iso=True,

@@ -25,7 +25,7 @@ _UNITS: Shape = {"*": {"state!": str, "restarts": int, "said": str}}
 
 
 def record(tape: Tape, facts: Facts, causes: Sequence[Cause], plan: Plan) -> None:
-    """Record what the facts have of the lab, and the causes. plan: with all nodes, also those of day 2.
+    """Record what the facts have of the lab, and the causes. plan: with all nodes, day-2 nodes included.
 
     What the APIs answered is recorded by their clients. Of consoles only lines that mean something are recorded.
     """

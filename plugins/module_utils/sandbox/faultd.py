@@ -318,7 +318,7 @@ def ask(api: dict[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def moments(cluster: dict[str, Any] | None, node: str | None, macs: set[str]) -> Iterator[str]:
+def triggers(cluster: dict[str, Any] | None, node: str | None, macs: set[str]) -> Iterator[str]:
     """Statuses that a node has, and the stages that it has reached; without a node: of any host, and of the cluster.
 
     cluster: as `ask` returns it; macs: of the node, in lower case, by which its host is known; before its inventory it
@@ -380,7 +380,7 @@ class Injector:
     def due(self, fault: Fault, cluster: dict[str, Any] | None) -> bool:
         node = fault.get("node")
         macs = set(self.config["nodes"][node]["nics"].values()) if node else set()
-        return fault["when"] in {"boot", *moments(cluster, node, macs)}
+        return fault["when"] in {"boot", *triggers(cluster, node, macs)}
 
     def attempt(self, number: int, fault: Fault, what: str, action: Callable[[], dict[str, Any]]) -> None:
         name = " ".join(str(value) for key, value in fault.items() if key not in ("when", "seconds"))

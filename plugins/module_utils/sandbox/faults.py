@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
-from ..documents import load_json, read_file
+from ..documents import DocumentError, load_json, read_file
 from ..errors import LabError
 from ..plan import names
 from ..plan.faults import Fault
@@ -29,6 +29,8 @@ from . import faultd, processes, relay
 
 NAME = "faults"
 NOW = "now.json"
+STATE = "state.json"
+"""What `faultd` has injected, by the number of the fault in its configuration."""
 
 
 def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = False) -> list[dict[str, str]]:
@@ -41,7 +43,7 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
     if not faults:
         return []
     base = _directory(plan)
-    state = base / "state.json"
+    state = base / STATE
     config = {
         **_config(plan),
         "faults": faults,
@@ -82,6 +84,20 @@ def log(plan: Plan) -> Path:
     exist.
     """
     return _directory(plan) / "log"
+
+
+def outstanding(plan: Plan) -> list[str]:
+    """Return the faults of the profile that the lab has not injected, as `KIND of NODE (WHEN)`."""
+    try:
+        done = load_json(read_file(_directory(plan) / STATE), name=STATE)
+    except (OSError, DocumentError):
+        done = {}
+    struck = done if isinstance(done, dict) else {}
+    return [
+        f"{fault['kind']} of {fault.get('node') or 'the lab'} ({fault['when']})"
+        for number, fault in enumerate(of_lab(plan))
+        if str(number) not in struck and fault in plan["faults"]
+    ]
 
 
 def _directory(plan: Plan) -> Path:

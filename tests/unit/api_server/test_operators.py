@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.payload.api_server import features, operators, validations, versions
+from ansible_collections.agentlab.ocp.plugins.module_utils.releases import LATEST, OLDEST, RELEASES
 
 from .description import Description
 from .lab import DESCRIPTIONS, SSH_KEY, Lab
@@ -202,6 +203,24 @@ def test_manifests() -> None:
 )
 def test_versions(text: str, found: tuple[int, ...] | None) -> None:
     assert versions.numbers(text) == found
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ("4.18.0-ec.3", "4.18"),
+        ("v4.19", "4.19"),
+        ("4.9.1", OLDEST.name),
+        ("4", OLDEST.name),
+        ("", OLDEST.name),
+        ("4.99.0", LATEST.name),
+    ],
+)
+def test_release_of_a_version(version: str, name: str) -> None:
+    found = RELEASES[name]
+    assert versions.profile(version) is found
+    assert versions.at_least(version, "4.15") is not found.openshift_sdn
+    assert (max(found.control_planes) == 5) is versions.at_least(version, "4.18")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils import cli
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs, outcome, records, shared
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import ci
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.ci import runner as stages
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
 from junitparser import JUnitXml
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -146,7 +146,7 @@ def test_a_job_that_expects_another_stage_to_fail(tmp_path: Path, monkeypatch: p
     """The class is that of the installation, since these stages have no exit code; the cause is in the error."""
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
     runner = stages.Runner(jobs.load("fault-install-config", TABLE), CLUSTER, shared.Place("artifacts", tmp_path))
-    said = "Create the manifests and the image: invalid install-config configuration: networking.clusterNetwork[0].hostPrefix: 8"
+    said = "Create the manifests and the image: invalid install-config configuration: FeatureSet: Unsupported value"
     failed = stages.Stage("image", 1.0, said)
     assert runner.check_result(failed).error == ""
     assert runner.check_result(failed._replace(name="prepare")).error.startswith(
@@ -158,6 +158,18 @@ def test_a_job_that_expects_another_stage_to_fail(tmp_path: Path, monkeypatch: p
     runner = stages.Runner(jobs.load("fault-validation", TABLE), CLUSTER, shared.Place("artifacts", tmp_path))
     failed = stages.Stage("validate", 1.0, "Fail when a check failed: 1 of 19 checks failed:\n...")
     assert runner.check_result(failed).error == "" and runner.ended(failed) == outcome.Class.OPERATORS
+
+
+def test_a_fault_that_was_never_injected_fails_its_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
+    runner = stages.Runner(jobs.load("fault-power-off", TABLE), CLUSTER, shared.Place("artifacts", tmp_path))
+    last = stages.Stage("wait", 1.0, "")
+    assert ci._struck(runner, last) == last  # there is no plan
+    runner.run_dir.mkdir(parents=True)
+    plan = build.build(profile.load(runner.profile, None, CLUSTER), CLUSTER)
+    (runner.run_dir / rundir.PLAN).write_text(rundir.dump(plan))
+    assert ci._struck(runner, last).error == "never injected: power_off of master-0 (Installing)"
+    assert ci._struck(runner, last._replace(name="prepare")).error == ""
 
 
 @pytest.mark.slow

@@ -97,6 +97,10 @@ def test_histories_are_merged(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert len(records.load(both)) == 3
     said = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"a +1 of 2 +passed  usually +5m00s  last failed  passed and failed at abc", said[0])
+    for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+        assert cli.main(["matrix", "history", str(both), "-o", form]) == 0
+        rows = read(capsys.readouterr().out)
+        assert rows[0] == {"job": "a", "runs": 2, "passed": 1, "usual": 300, "last": "failed", "flaky": ["abc"]}
 
 
 @pytest.mark.parametrize(

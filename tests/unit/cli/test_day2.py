@@ -64,7 +64,7 @@ def test_a_cluster_that_is_not_installed_is_refused(run_dir: Path, capsys: pytes
 
 def test_other_nodes_are_refused(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["add-nodes", "master-0", "--cluster", "lab"]) == 2
-    assert capsys.readouterr().err == "master-0: not a node of day 2 of cluster lab; there are worker-0\n"
+    assert capsys.readouterr().err == "master-0: not a day-2 node of cluster lab; there are worker-0\n"
     write(run_dir, "compact_ipv4")
     assert cli.main(["add-nodes", "--cluster", "lab"]) == 2
     assert "cluster lab has no node to add" in capsys.readouterr().err

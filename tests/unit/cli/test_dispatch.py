@@ -289,6 +289,31 @@ def test_what_to_do_when_the_lab_does_not_answer(
     assert said("sandbox", "quay.io: Connection refused") == ""
 
 
+@pytest.mark.parametrize("kind", ["sandbox", "local", "ssh"])
+def test_only_a_hypervisor_on_another_host_is_reached_by_ssh(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    host = ", host: lab.example.com" if kind == "ssh" else ""
+    (tmp_path / "p.yml").write_text(f"hypervisor: {{kind: {kind}{host}}}\n")
+    rundir.write(rundir.prepare(tmp_path, str(tmp_path / "p.yml"), ROOT / "config_examples", "ut")[1])
+    (tmp_path / "logs").mkdir()
+    message = "Task failed: cluster ut has no running sandbox (/s/sandbox.json): agentlab prepare --cluster ut"
+    known = {"task": "Collect logs", "host": "hypervisor", "message": message, "unreachable": True}
+    (tmp_path / failure.FILE).write_text(json.dumps(known))
+    failure.explain(tmp_path)
+    first, __, step = capsys.readouterr().err.strip().partition("\n     Next: ")
+    assert first == f"first failure: Collect logs [hypervisor]: {message}"
+    assert step.startswith("start lab.example.com and its sshd, or correct hypervisor.host") is (kind == "ssh")
+    assert bool(step) is (kind == "ssh")
+
+
+@pytest.mark.parametrize("verb", ["boot", "wait", "validate", "gather", "destroy", "add-nodes"])
+def test_a_verb_for_a_cluster_that_is_not_there(tmp_path: Path, verb: str) -> None:
+    done = agentlab(verb, *NAMED, runs=tmp_path)
+    said = f"agentlab: there is no cluster '{CLUSTER}' in {tmp_path}; `agentlab list` prints those that exist\n"
+    assert (done.returncode, done.stderr, done.stdout) == (1, said, "")
+
+
 def test_the_starter_makes_an_environment_once(tmp_path: Path) -> None:
     """In a copy whose requirements are empty, so that nothing is fetched; started twice at once, by way of a link."""
     root, venv = tmp_path / "other name", tmp_path / "venv"
@@ -407,7 +432,15 @@ def test_help_of_a_ci_job_installs_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [["help"], ["version"], ["list"], ["plan", "sno_ipv4"], ["status", "--cluster", CLUSTER]]
+    "argv",
+    [
+        ["help"],
+        ["version"],
+        ["list"],
+        ["plan", "sno_ipv4"],
+        ["status", "--cluster", CLUSTER],
+        ["swarm", "--kubernetes", "2", "--clusters", "2", "--image", "x", "--url", "http://x"],
+    ],
 )
 def test_the_output_has_no_reader(argv: list[str], tmp_path: Path) -> None:
     """As after `| head -1`, or when a terminal goes away: no message, and the status of SIGPIPE."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -147,7 +145,7 @@ def test_a_client_that_is_not_installed(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _name: None)
-    assert api.oc(["--cluster=lab", "whoami"]) == 1
+    assert api.oc(["--cluster=lab", "whoami"]) == 127
     assert capsys.readouterr().err == "agentlab: oc is not installed; install the package openshift-clients\n"
 
 
@@ -240,12 +238,52 @@ def test_a_cluster_finds_its_kubeconfig(runs: Path) -> None:
         str(cluster.find("lab").kubeconfig)
 
 
-def test_help_of_each_verb() -> None:
-    for verb in ("status", "ssh", "console", "power", "kubeconfig", "forward"):
-        done = subprocess.run(
-            [sys.executable, "-m", cluster.__package__, verb, "--help"], capture_output=True, text=True, check=True
-        )
-        assert done.stdout.startswith(f"usage: agentlab {verb}")
+@pytest.mark.parametrize("verb", cli.VERBS)
+def test_help_of_each_verb(
+    tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where there is no cluster."""
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
+    shown = []
+    for argv in ([verb, "--help"], [verb, "-h"], ["help", verb]):
+        try:
+            status: int | str | None = cli.main(argv)
+        except SystemExit as end:
+            status = end.code
+        said = capsys.readouterr()
+        assert (status or 0, said.err) == (0, "")
+        shown.append(said.out)
+    assert shown[0].lower().startswith(f"usage: agentlab {verb}") and len(set(shown)) == 1
+
+
+@pytest.mark.parametrize(("form", "marks"), [("yaml", 1), ("json", 0)])
+def test_two_looks_are_two_documents(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: str, marks: int
+) -> None:
+    looks = iter(
+        [{"cluster": "lab", "stages": []}, {"cluster": "lab", "stages": []}, {"cluster": "lab", "stages": ["boot"]}]
+    )
+
+    def collect(*__: object, **___: object) -> Any:
+        if (found := next(looks, None)) is None:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(status, "collect", collect)
+    monkeypatch.setattr(status, "SECONDS", 0)
+    monkeypatch.setattr(status, "again_inside", lambda *__: None)
+    with pytest.raises(KeyboardInterrupt):
+        status.main(["--watch", "-o", form, "--cluster", "lab"])
+    said = capsys.readouterr().out
+    assert said.splitlines().count("---") == marks
+    if form == "yaml":
+        assert [one["stages"] for one in yaml.safe_load_all(said)] == [[], ["boot"]]
+
+
+def test_help_of_the_client_itself(runs: Path, started: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    api.kubectl(["--cluster", "lab", "get", "--help"])
+    assert started == [["inside", "kubectl", "get", "--help"]]
 
 
 def test_a_list_has_clusters_of_this_checkout_and_of_others(

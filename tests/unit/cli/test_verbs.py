@@ -190,6 +190,19 @@ def test_logs_of_which_no_source_answers(
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("argv", "count"), [([], 200), (["-f"], 10), (["-f", "-n", "100"], 100), (["-n", "7"], 7), (["-f", "-n", "3"], 3)]
+)
+def test_how_many_lines(runs: Path, monkeypatch: pytest.MonkeyPatch, argv: list[str], count: int) -> None:
+    found: list[logs.Source] = []
+    monkeypatch.setattr(logs, "_print", lambda sources, *__: found.extend(sources) or 0)
+    monkeypatch.setattr(logs, "_follow", lambda sources, *__: found.extend(sources) or 0)
+    assert logs.main([*argv, *LAB]) == 0
+    words = [word for source in found for part in source.command for word in part.split()]
+    counts = {words[at + 1] for at, word in enumerate(words[:-1]) if word == "-n"}
+    assert counts == {str(count)}
+
+
 FOLLOW = f"""
 import sys
 from {PACKAGE} import logs
@@ -359,6 +372,10 @@ def completed(line: str, **environment: str) -> list[str]:
         ("agentlab reload hy", {"hyperkube"}),
         ("agentlab deploy --override agent-installer-n", {"agent-installer-node-agent="}),
         ("agentlab deploy --override must-gather=/etc/hostnam", {"must-gather=/etc/hostname"}),
+        ("agentlab forward ", {"api", "console", "service", "proxy"}),
+        ("agentlab forward api co", {"console"}),
+        ("agentlab capture ", {"master-0", "master-1", "master-2", "labbm"}),
+        ("agentlab capture master-1 --cluster ", {"lab"}),
         ("agentlab kubectl ", set()),
     ],
 )
@@ -388,3 +405,5 @@ def test_every_verb_has_a_parser_and_gets_no_further() -> None:
 def test_every_argument_is_explained() -> None:
     page = parsers.page()
     assert not [line for line in page.splitlines() if line.endswith("|  |")]
+    assert "%(" not in page and "%%" not in page
+    assert "(default: 200; with -f: 10)" in page

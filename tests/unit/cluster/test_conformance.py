@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import ssl
 import threading
 import time
@@ -179,3 +180,16 @@ def test_verb_without_an_api(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     (tmp_path / "kubeconfig").write_text("{}\n")
     assert verb.main(["--kubeconfig", str(tmp_path / "kubeconfig")]) == Exit.FAILED
     assert f"{tmp_path}/kubeconfig: not a usable kubeconfig" in capsys.readouterr().err
+    assert verb.main(["--kubeconfig", str(tmp_path / "none")]) == Exit.FAILED
+    assert capsys.readouterr().err == f"agentlab: {tmp_path}/none: No such file or directory\n"
+
+
+def test_the_cases_are_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+        assert verb.main(["--list", "--only", "leases", "-o", form]) == Exit.OK
+        rows = read(capsys.readouterr().out)
+        assert [row["id"] for row in rows] == [case.id for case in suite.selected(["leases"])]
+        assert set(rows[0]) == {"id", "sentence"}
+    with pytest.raises(SystemExit):
+        verb.main(["-o", "json"])
+    assert "--output needs --list" in capsys.readouterr().err

@@ -271,7 +271,7 @@ def plan(raw: dict[str, Any] | None = None) -> Plan:
 def test_chosen() -> None:
     assert [node["name"] for node in day2.chosen(plan())] == ["worker-0", "worker-1"]
     assert day2.follow(plan(), day2.chosen(plan(), ["worker-1"])) == [{"name": "worker-1", "address": "192.168.111.24"}]
-    with pytest.raises(LabError, match="master-0: not a node of day 2 of cluster ostest; there are worker-0, worker-1"):
+    with pytest.raises(LabError, match="master-0: not a day-2 node of cluster ostest; there are worker-0, worker-1"):
         day2.chosen(plan(), ["master-0"])
     with pytest.raises(LabError, match="cluster ostest has no node to add"):
         day2.chosen(plan({"topology": "compact"}))

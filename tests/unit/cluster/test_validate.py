@@ -55,6 +55,16 @@ class Kube:
         self.platform = {"type": "BareMetal", "baremetal": {
             "apiServerInternalIPs": plan["vips"]["api"], "ingressIPs": plan["vips"]["ingress"]}}  # fmt: skip
         self.platform_spec: dict[str, Any] = {}
+        installer = plan["installer"]
+        self.networks: dict[str, Any] = {
+            "networkType": installer["network_type"],
+            "clusterNetwork": [
+                {"cidr": n["cidr"], "hostPrefix": n["host_prefix"]} for n in installer["cluster_network"]
+            ],
+            "serviceNetwork": list(installer["service_network"]),
+        }
+        self.fips = {node["role"]: installer["fips"] for node in plan["nodes"]}
+        self.bmcs = {node["name"]: {"bmc": {"address": node["bmc"]["address"]}} for node in plan["nodes"]}
 
     def get(self, path: str) -> dict[str, Any]:
         return {"gitVersion": "v1.35.0"}
@@ -67,6 +77,15 @@ class Kube:
 
     def infrastructure(self) -> dict[str, Any]:
         return {"spec": {"platformSpec": self.platform_spec}, "status": {"platformStatus": self.platform}}
+
+    def network(self) -> dict[str, Any]:
+        return {"spec": {}, "status": self.networks}
+
+    def rendered_config(self, pool: str) -> dict[str, Any]:
+        return {"spec": {"fips": self.fips[pool]}}
+
+    def bare_metal_hosts(self) -> list[dict[str, Any]]:
+        return [{"metadata": {"name": name}, "spec": spec} for name, spec in self.bmcs.items()]
 
     def cluster_operators(self) -> list[dict[str, Any]]:
         return [{"metadata": {"name": "etcd"}, "status": {"conditions": [{"type": "Available", "status": "True"}]}}]

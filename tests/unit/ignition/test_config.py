@@ -17,6 +17,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config impor
     merge,
     read_data_url,
 )
+from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.resources import VERSION, data_file
 
 
 def _config() -> Config:
@@ -39,6 +40,26 @@ def test_entries_replace_each_other_in_place() -> None:
     if shutil.which("ignition-validate"):
         done = subprocess.run(["ignition-validate", "-"], input=dumps(document), capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_pointer_and_ready_entries() -> None:
+    config = Config()
+    config.merge({"source": "https://api:22623/config/worker"})
+    config.trust({"source": "data:,ca"})
+    entry, unit = data_file("/etc/a", b"one", 0o600), {"name": "a.service", "enabled": False}
+    config.add(files=[data_file("/etc/a", b"other", 0o644), entry], units=[unit])
+    document = config.to_dict()
+    assert document == {
+        "ignition": {
+            "version": VERSION,
+            "config": {"merge": [{"source": "https://api:22623/config/worker"}]},
+            "security": {"tls": {"certificateAuthorities": [{"source": "data:,ca"}]}},
+        },
+        "storage": {"files": [entry]},
+        "systemd": {"units": [unit]},
+    }
+    check(document)
+    assert Config().to_dict("3.1.0") == {"ignition": {"version": "3.1.0"}}
 
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {

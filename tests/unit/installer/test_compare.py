@@ -166,7 +166,7 @@ def test_secrets_are_not_printed(inputs: Path, tmp_path: Path, capsys: pytest.Ca
     ("words", "reason"),
     [
         ([], "--binary is required: there is no plan.yaml in the directory that names a build"),
-        (["--binary", "/nonexistent/openshift-install"], "/nonexistent/openshift-install there is no such file"),
+        (["--binary", "/nonexistent/openshift-install"], "/nonexistent/openshift-install: there is no such file"),
     ],
 )
 def test_without_a_build(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str) -> None:

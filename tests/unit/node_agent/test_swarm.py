@@ -31,6 +31,7 @@ from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import (
     topologies,
 )
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.stats import Histogram, Stats
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import FakeAssisted
 
 FAST: dict[str, Any] = {
@@ -228,6 +229,44 @@ def test_a_cluster_that_failed_is_listed_with_its_validations() -> None:
     ]
 
 
+def test_every_cluster_that_failed_has_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 4,000 clusters, as 20,000 agents are, every second one was missing."""
+    checks = json.dumps(
+        {
+            "hardware": [
+                {"id": name, "status": "failure", "message": f"{name} is too small"} for name in ("cpu", "memory")
+            ]
+        }
+    )
+    hosts = [
+        {"id": f"h{at}", "status": "insufficient", "status_info": "cannot be installed", "validations_info": checks}
+        for at in range(5)
+    ]
+    body = {"status": "insufficient", "status_info": "not ready", "hosts": hosts}
+    stats = Stats(clusters=4000)
+    for at in range(4000):
+        stats.end(f"swarm-{at}", "unfinished", 5)
+        stats.fail(f"swarm-{at}", "unfinished", body, {"h3": "memory", "h4": "memory"})
+    whole = stats.report()
+    assert (
+        len({row["cluster"] for row in whole["outcomes"]}) == len({row["cluster"] for row in whole["failed"]}) == 4000
+    )
+    first, last = whole["failed"][0], whole["failed"][-1]
+    assert len(first["hosts"]) == 5 and len(first["hosts"][0]["validations"]) == 2
+    assert (last["end"], last["status"], last["info"]) == ("unfinished", "insufficient", "not ready")
+    assert [(host["name"], host["simulated"]) for host in last["hosts"]] == [("h0", ""), ("h3", "memory")]
+    assert main.reason(last) == "h0: cannot be installed; cpu is too small"
+    assert len(json.dumps(last)) < 600
+
+
+def test_a_report_of_many_clusters_is_read(tmp_path: Path) -> None:
+    """The limit of other documents is a million values."""
+    rows = [{"cluster": f"swarm-{at}", "hosts": 1, "end": "installed", "seconds": 1.0} for at in range(65_000)]
+    failed = [{**row, "status": "x", "info": "x", "validations": ["x"], "hosts": [row, row]} for row in rows]
+    (tmp_path / "report.json").write_text(json.dumps({"histograms": {}, "outcomes": rows, "failed": failed}))
+    assert len(report.load(tmp_path)["failed"]) == 65_000
+
+
 def test_topologies_have_the_names_of_profiles() -> None:
     named = Settings("http://x", topology={"4_masters": 1, "5control:6": 1, "sno": 1})
     assert list(named.topology) == ["4control", "5control:6", "sno"]
@@ -242,6 +281,8 @@ def test_polls_at_least_every_so_often(service: FakeAssisted) -> None:
 def test_service_that_is_not_there() -> None:
     with pytest.raises(SwarmError, match=r"http://127\.0\.0\.1:9/api/assisted-install/v2/component-versions"):
         run(Settings("http://127.0.0.1:9", **FAST))
+    assert main.main(["--url", "http://127.0.0.1:9"]) == Exit.USAGE
+    assert "`swarm`: the service is unreachable" in Exit.USAGE.meaning
 
 
 def test_stops_cleanly(service: FakeAssisted, tmp_path: Path) -> None:
@@ -572,13 +613,52 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["--url", "nowhere"]) == 2
     assert "--url 'nowhere': must be like http" in capsys.readouterr().err
     assert main.main(["--url", "http://127.0.0.1:9", "--report", "/proc/none"]) == 2
-    assert capsys.readouterr().err == "agentlab swarm: --report /proc/none: No such file or directory\n"
+    assert capsys.readouterr().err == (
+        "agentlab swarm: --report /proc/none: No such file or directory; must be a writable directory\n"
+    )
     assert main.main(["--url", "http://x", "--pull-secret-file", "/no/such"]) == 2
     assert "--pull-secret-file /no/such: No such file" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main.main(["--help"])
     shown = " ".join(capsys.readouterr().out.split())
     assert all(name in shown for name in FAILURES)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["pack", "TMP/no/file"],
+            "pack: TMP/no/file: No such file or directory; must be a file in an existing directory",
+        ),
+        (["pack", "TMP"], "pack: TMP: Is a directory; must be a file in an existing directory"),
+        (
+            ["merge", "TMP/no", "--report", "TMP/all"],
+            "merge: TMP/no: No such file or directory; must be the directory of a report, or the log of a pod",
+        ),
+        (
+            ["merge", "TMP", "--report", "TMP/all"],
+            "merge: TMP/report.json: No such file or directory; must be the directory of a report, or the log of a pod",
+        ),
+        (["merge", "TMP/log", "--report", "TMP/all"], "merge: TMP/log: has no report of a swarm"),
+        (["merge", "TMP/bad", "--report", "TMP/all"], "merge: TMP/bad/report.json:1:2: unexpected end of JSON input"),
+        (
+            ["merge", "TMP/good", "--report", "TMP/log"],
+            "merge: --report TMP/log: File exists; must be a writable directory",
+        ),
+    ],
+)
+def test_paths_of_pack_and_merge(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There was a traceback, or the path twice with the number of the error."""
+    for name, text in (("bad", "{"), ("good", json.dumps({"histograms": {}}))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "report.json").write_text(text)
+    (tmp_path / "log").write_text("a line\n")
+    assert main.main([word.replace("TMP", str(tmp_path)) for word in words]) == 2
+    assert capsys.readouterr().err == f"agentlab swarm {message.replace('TMP', str(tmp_path))}\n"
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 def test_a_failing_disk_fails_its_measurement() -> None:

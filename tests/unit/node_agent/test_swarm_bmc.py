@@ -179,9 +179,16 @@ def test_addresses() -> None:
 def test_a_port_that_is_taken_is_named_before_anything_is_registered(service: FakeAssisted) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         taken = str(server.getsockname()[1])
-        with pytest.raises(SwarmError, match=rf"--bmc 127.0.0.1:{taken}: .*address already in use"):
+        with pytest.raises(SwarmError, match=rf"^--bmc {taken}: Address already in use; choose another port$"):
             asyncio.run(Swarm(Settings(service.url, bmc=taken, **FAST)).run())
     assert not service.requests
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
+def test_an_address_that_is_not_of_this_machine(service: FakeAssisted, host: str) -> None:
+    settings = Settings(service.url, bmc=f"{host}:8000", bmc_password="x", **FAST)
+    with pytest.raises(SwarmError, match=rf"^--bmc {host}:8000: [^()]+; must be an address of this machine$"):
+        asyncio.run(Swarm(settings).run())
 
 
 def test_hosts_that_are_switched_on_have_no_ramp_up() -> None:

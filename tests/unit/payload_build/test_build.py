@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 import threading
@@ -8,7 +9,9 @@ from concurrent import futures
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.agentlab.ocp.payload import build
+from ansible_collections.agentlab.ocp.payload.build import __main__ as verb
 from ansible_collections.agentlab.ocp.payload.build import layers, steps
 from ansible_collections.agentlab.ocp.payload.images import base, code, components, oci
 from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError, Distro
@@ -30,6 +33,16 @@ def builder(tmp_path: Path, **overrides: str) -> build.Builder:
     return build.Builder(
         tmp_path, {name.replace("_", "-"): source for name, source in overrides.items()}, lambda text: None, DISTRO
     )
+
+
+def test_forms_of_the_output(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"directory": "/d", "release": SPEC, "iso": "/d/i", "images": {"agent": SPEC}}
+    monkeypatch.setattr(verb, "describe", lambda __: found)
+    for argv, read in ((["-o", "json"], json.loads), (["--json"], json.loads), (["-o", "yaml"], yaml.safe_load)):
+        assert verb.main(["show", "/d", *argv]) == 0
+        assert read(capsys.readouterr().out) == found
+    assert verb.main(["show", "/d"]) == 0
+    assert capsys.readouterr().out.startswith(f"/d\n  release {SPEC}\n")
 
 
 def test_a_layer_is_kept_with_its_digests(tmp_path: Path) -> None:

@@ -48,6 +48,26 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
          "extra_networks.0.interface is 'eth0': already carries network untagged; set `vlan`"),
         ("network: {interface: eth0}\nextra_networks: [{name: a, ipv4: 10.9.0.0/24, interface: eth0, vlan: 5, mtu: 9000}]\n",
          "p.yml:2:73: extra_networks.0.mtu is 9000: must be at most 1500, the MTU of eth0, on which eth0.5 is"),
+        ("network: {routes: [{destination: 10.8.0.0/16, next_hop: 192.168.111.255}]}\n",
+         "network.routes.0.next_hop is '192.168.111.255': is the broadcast address of 192.168.111.0/24; choose a router's"),
+        ("network: {routes: [{destination: 172.30.5.0/24, next_hop: 192.168.111.9}]}\n",
+         "network.routes.0.destination is '172.30.5.0/24': overlaps with installer.service_network.ipv4 (172.30.0.0/16), which"),
+        # Addresses
+        ("topology: compact\naddressing: static\nnodes: {master-0: {nics: {eth0: {addresses: [192.168.111.81]}}}}\n",
+         "nodes.master-0.nics.eth0.addresses.0 is '192.168.111.81': is the address of node master-1; choose another"),
+        ("topology: compact\nnodes: {master-1: {addressing: static, nics: {eth0: {addresses: [192.168.111.22]}}}}\n",
+         "nodes.master-1.nics.eth0.addresses.0 is '192.168.111.22': is the address of node master-2; choose another"),
+        ("topology: compact\nnodes: {master-1: {addressing: static, nics: {eth0: {addresses: [192.168.111.30]}}}}\n",
+         "addresses.0 is '192.168.111.30': is in the DHCP range, 192.168.111.20 to 192.168.111.60; choose one outside"),
+        ("topology: compact\nnodes: {master-1: {addressing: static, nics: {eth0: {addresses: [192.168.111.5]}}}}\n",
+         "nodes.master-1.nics.eth0.addresses.0 is '192.168.111.5': is the address of the API; choose another"),
+        ("topology: compact\nvips: {api: [192.168.111.21]}\n",
+         "p.yml:2:14: vips.api.0 is '192.168.111.21': is the address of node master-1; choose another"),
+        ("topology: compact\nvips: {api: [192.168.111.60]}\n",
+         "p.yml:2:14: vips.api.0 is '192.168.111.60': is in the DHCP range, 192.168.111.20 to 192.168.111.60; choose one outside"),
+        ("topology: compact\naddressing: static\nextra_networks: [{name: a, ipv4: 10.9.0.0/24}]\n"
+         "nodes: {master-0: {nics: {eth1: {addresses: [10.9.0.81]}}}}\n",
+         "nodes.master-0.nics.eth1.addresses.0 is '10.9.0.81': is the address of node master-1; choose another"),
         # SLAAC
         ("addressing: slaac\n", "p.yml:1:1: addressing is 'slaac': requires a stack with IPv6, not ipv4: IPv4 has no SLAAC"),
         (SLAAC + "network: {ipv6: 'fd00:9::/120'}\n",
@@ -120,7 +140,7 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
          "segments.ostestbm is 'ostestbm': is already used by network.bridge; each must be unique"),
         (NONE + EDGE + WORKER + "nodes: {worker-0: {nics: {eth0: {addresses: [192.168.111.90]}}}}\n",
          "nodes.worker-0.nics.eth0.addresses.0 is '192.168.111.90': is outside of its network, 192.168.112.0/24"),
-        # BMCs, proxies, nodes of day 2
+        # BMCs, proxies, day-2 nodes
         ("topology: tnf\nnodes: {master-1: {bmc: {address: 'redfish+https://192.0.2.7/redfish/v1/Systems/1', username: root}}}\n",
          "nodes.master-1.bmc.password: is missing: topology tnf fences nodes by their BMCs, and redfish+https://192.0.2.7"),
         ("topology: tnf\nnodes: {master-1: {bmc: {address: 'redfish+https://192.0.2.7/redfish/v1/Systems/1', password: x}}}\n",

@@ -280,8 +280,8 @@ def test_whole_runs_evaluate_nothing(tmp_path: Path) -> None:
             {
                 "services": {"bmc": {"password": secret}, "registry": {"password": secret}},
                 "installer": {
-                    "install_config": {"a": many, "b": [text]},
-                    "agent_config": {"c": {"d": many}},
+                    "install_config": {"metadata": {"annotations": {"a": many}, "managedFields": [text]}},
+                    "agent_config": {"metadata": {"annotations": {"d": many}}},
                     "manifests": {
                         "50-a": {"apiVersion": text, "kind": text, "metadata": {"name": text}, "data": {text: many}}
                     },
@@ -289,7 +289,7 @@ def test_whole_runs_evaluate_nothing(tmp_path: Path) -> None:
                 "nodes": {
                     "master-0": {
                         "bmc": {"password": secret},
-                        "network_config": {"interfaces": [{"name": many}]},
+                        "network_config": {"description": text, "interfaces": [{"name": "eth0", "description": text}]},
                         "screen": True,
                         "screen_steps": [{"wait": text}, {"type": secret}],
                     }
@@ -314,7 +314,7 @@ def test_whole_runs_evaluate_nothing(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stdout + done.stderr
     written = yaml.safe_load((tmp_path / "{{ runs }}/agdata/install-config.yaml").read_text())
-    assert (written["a"], written["b"]) == (many, [text])
+    assert (written["metadata"]["annotations"], written["metadata"]["managedFields"]) == ({"a": many}, [text])
     manifest = yaml.safe_load((tmp_path / "{{ runs }}/agdata/openshift/50-a.yaml").read_text())
     assert manifest == {"apiVersion": text, "kind": text, "metadata": {"name": text}, "data": {text: many}}
     assert not marker.exists()

@@ -1,4 +1,4 @@
-"""Nodes of day 2: planned with the others, and left out of the installation."""
+"""Day-2 nodes: planned with the others, and left out of the installation."""
 
 from __future__ import annotations
 

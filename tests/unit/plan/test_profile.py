@@ -306,7 +306,7 @@ master: {memry_mib: 1.5, vcpus: 2}
     assert problems(tmp_path, text) == [
         "p.yml:1:1: topolgy: unknown field; did you mean `topology`?",
         f"p.yml:1:1: topolgy is 'compct': did you mean compact? must be one of {', '.join(TOPOLOGIES)}",
-        "p.yml:2:9: nodes.worker-7: no node has this name; there are master-0, master-1, master-2",
+        "p.yml:2:9: nodes.worker-7: no node has this name; there are master-0, master-1, master-2; `worker.count: 8` adds it",
         "p.yml:3:11: release.paylod: unknown field; did you mean `payload`?",
         "p.yml:4:10: master.memry_mib: unknown field; did you mean `memory_mib`?",
         "p.yml:4:10: master.memry_mib is 1.5: must be an integer",

@@ -238,3 +238,18 @@ def test_a_medium_becomes_slow_and_fast_again(monkeypatch: pytest.MonkeyPatch, l
     assert [command for command in ran if command[1] == "blkdeviotune"] == [
         ("virsh", "blkdeviotune", "m", device, "--read-bytes-sec", rate, "--live") for rate in ("500000", "0")
     ]
+
+
+def test_faults_that_never_began(tmp_path: Path) -> None:
+    """A job with a fault passed where the lab had done nothing."""
+    given = tmp_path / "p.yml"
+    given.write_text(
+        "topology: compact\nboot: {eject: on_rebooting}\nfaults: [{kind: pause, node: master-0, when: boot, seconds: 3},\n"
+        " {kind: power_off, node: master-1, when: Installing}, {kind: boot_order, node: master-2}]\n"
+    )
+    plan = build.build(profile.load(given, None, "unit"), "unit")
+    plan["services"]["directory"] = str(tmp_path)
+    assert faults.outstanding(plan) == ["pause of master-0 (boot)", "power_off of master-1 (Installing)"]
+    (tmp_path / faults.NAME).mkdir()
+    (tmp_path / faults.NAME / faults.STATE).write_text('{"0": {"at": 1, "note": null}}')
+    assert faults.outstanding(plan) == ["power_off of master-1 (Installing)"]

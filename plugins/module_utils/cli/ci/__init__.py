@@ -24,7 +24,7 @@ from ...errors import LabError
 from ...plan import profile, rundir
 from ...plan.model import Plan
 from ...report.page import junit
-from ...sandbox import kvm, namespaces
+from ...sandbox import faults, kvm, namespaces
 from ...vocabulary import Exit
 from .. import forward
 from ..cluster import add_cluster, become, find
@@ -234,7 +234,7 @@ def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
 
     The order is that of `jobs.after`.
     """
-    _report(done, runner.check_result(last))
+    _report(done, _struck(runner, runner.check_result(last)))
     if last.error or runner.interrupt():
         return
     run: dict[str, Callable[[], Stage]] = {
@@ -251,6 +251,15 @@ def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
             if name in GATHER_AFTER:
                 runner.stage("gather", last=True)
             return
+
+
+def _struck(runner: Runner, last: Stage) -> Stage:
+    """Return the last stage with an error if a fault of the profile was never injected: the job would prove nothing about it."""
+    if last.error or last.name not in ("wait", "validate") or not (runner.run_dir / rundir.PLAN).exists():
+        return last
+    plan = rundir.load_plan(runner.run_dir)
+    lacking = faults.outstanding(plan) if plan["hypervisor"]["kind"] != "ssh" else []  # its state is on another host
+    return last._replace(error=f"never injected: {', '.join(lacking)}") if lacking else last
 
 
 def _report(done: list[Stage], stage: Stage) -> None:

@@ -28,7 +28,7 @@ def option(*names: str, **settings: object) -> Option:
     return names, settings
 
 
-def many(*names: str, metavar: str, help: str) -> Option:
+def repeated(*names: str, metavar: str, help: str) -> Option:
     return names, {"action": "append", "default": [], "metavar": metavar, "help": f"{help}; may be repeated"}
 
 

@@ -25,10 +25,10 @@ from .common import (
     Tree,
     binary_stdout,
     customization_of,
-    many,
     notice,
     option,
     read_input,
+    repeated,
     run,
     show,
     write_network,
@@ -160,9 +160,9 @@ _ISO: Tree = {
         _customize,
         [
             *CUSTOMIZE,
-            many("--live-karg-append", metavar="arg", help="append a kernel argument of the live system"),
-            many("--live-karg-delete", metavar="arg", help="delete a kernel argument of the live system"),
-            many(
+            repeated("--live-karg-append", metavar="arg", help="append a kernel argument of the live system"),
+            repeated("--live-karg-delete", metavar="arg", help="delete a kernel argument of the live system"),
+            repeated(
                 "--live-karg-replace", metavar="k=o=n", help="replace the value of a kernel argument of the live system"
             ),
             FORCE,
@@ -184,9 +184,11 @@ _ISO: Tree = {
         "modify": (
             _kargs_modify,
             [
-                many("-a", "--append", metavar="KARG", help="append a kernel argument"),
-                many("-d", "--delete", metavar="KARG", help="delete a kernel argument"),
-                many("-r", "--replace", metavar="KARG=OLDVAL=NEWVAL", help="replace the value of a kernel argument"),
+                repeated("-a", "--append", metavar="KARG", help="append a kernel argument"),
+                repeated("-d", "--delete", metavar="KARG", help="delete a kernel argument"),
+                repeated(
+                    "-r", "--replace", metavar="KARG=OLDVAL=NEWVAL", help="replace the value of a kernel argument"
+                ),
                 OUTPUT,
                 ISO,
             ],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import agent_config, ignition, image, inputs, network
+from ...addresses import static_ips
+from .. import ignition, image, inputs, network
 from ..assets import ASSETS as INSTALL
 from ..assets import made, signer_names, with_text
 from ..base_iso import base_iso
@@ -60,9 +61,7 @@ def _agent_config(build: Build) -> dict[str, Any]:
 
 def _nmstate(build: Build) -> dict[str, Any]:
     hosts: list[Host] = build[_AH]
-    check_conflicts(
-        hosts, [agent_config.static_ips(host.get("networkConfig")) for host in hosts], build.options.members
-    )
+    check_conflicts(hosts, [static_ips(host.get("networkConfig")) for host in hosts], build.options.members)
     found = nmstate_configs(build[_IC], hosts, build.profile)
     return {
         "Config": found,

@@ -42,7 +42,7 @@ def check_topology(config: InstallConfig, profile: ReleaseProfile, counts: dict[
     dual = profile.two_node_fencing and features.enabled(config, profile, "DualReplica")
     supported = [text for text in profile.replicas if text != "2 (with fencing)" or dual]
     two_allowed = arbiters > 0 or "2 (with arbiter)" in profile.replicas
-    numbers = {int(text) for text in profile.replicas if text.isdecimal()} | ({2} if two_allowed or dual else set())
+    numbers = profile.control_planes | ({2} if two_allowed or dual else set())
     if masters not in numbers and profile.replicas_text:
         text = f"ControlPlane.Replicas can only be set {profile.replicas_text}. Found {masters}"
         errors.invalid("controlPlane.replicas", masters, text)

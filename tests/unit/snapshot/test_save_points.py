@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import AssistedError
-from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot import manifest, moments
+from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot import manifest, save_points
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.lab import Lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.manifest import SnapshotError
 
@@ -36,18 +36,18 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(name)
         return SimpleNamespace(paused=1.25)
 
-    monkeypatch.setattr(moments.lab, "save", save)
-    monkeypatch.setattr(moments, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(save_points.lab, "save", save)
+    monkeypatch.setattr(save_points, "POLL_SECONDS", 0.001)
     return names
 
 
 def watch(
     tmp_path: Path, service: Service, wanted: list[str], seconds: float = 0.2
-) -> tuple[moments.Moments, list[str]]:
+) -> tuple[save_points.SavePoints, list[str]]:
     said: list[str] = []
     plan = {"snapshots": wanted, "hypervisor": {"state_dir": str(tmp_path)}}
     of = Lab(cast(Any, plan), tmp_path, cast(Any, None), "1")
-    made = moments.Moments(of, service, lambda level, text: said.append(f"{level}: {text}"))
+    made = save_points.SavePoints(of, service, lambda level, text: said.append(f"{level}: {text}"))
     with made:
         end = time.monotonic() + seconds
         while made._thread.is_alive() and time.monotonic() < end:
@@ -60,7 +60,7 @@ def test_ready_is_saved_once(tmp_path: Path, saved: list[str], status: str) -> N
     service = Service(None, "", "insufficient", "pending-for-input", status, "installing")
     made, said = watch(tmp_path, service, ["ready"], 5)
     assert saved == ["ready"] and made.failures == []
-    assert said == ["info: snapshot ready saved; the machines stood still for 1.2 s"]
+    assert said == ["info: snapshot ready saved; the machines were paused for 1.2 s"]
 
 
 def test_too_late_is_reported_and_not_saved(tmp_path: Path, saved: list[str]) -> None:
@@ -98,7 +98,7 @@ def test_a_save_that_fails_does_not_end_the_wait(
     def save(*__: object) -> object:
         raise SnapshotError("no space left")
 
-    monkeypatch.setattr(moments.lab, "save", save)
+    monkeypatch.setattr(save_points.lab, "save", save)
     made, said = watch(tmp_path, Service("ready"), ["ready", "installed"], 5)
     made.installed()
     assert made.failures == [
@@ -114,7 +114,7 @@ def test_the_clock_of_the_wait_stands_still_meanwhile(
     """A cluster that is ready for more than a minute fails: saving it may take as long on a busy host."""
     made, __ = watch(tmp_path, Service("installing"), [])
     now = [1000.0]
-    monkeypatch.setattr(moments.time, "time", lambda: now[0])
+    monkeypatch.setattr(save_points.time, "time", lambda: now[0])
     assert made.clock.time() == 1000
 
     def save(*__: object) -> object:
@@ -123,7 +123,7 @@ def test_the_clock_of_the_wait_stands_still_meanwhile(
         assert made.clock.time() == before
         raise SnapshotError("no space left")
 
-    monkeypatch.setattr(moments.lab, "save", save)
+    monkeypatch.setattr(save_points.lab, "save", save)
     made._save("ready")
     assert made.clock.time() == 1000
     assert made.failures == ["snapshot ready was not saved: no space left"]

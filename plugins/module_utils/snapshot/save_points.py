@@ -54,7 +54,7 @@ class PausedClock:
                 self._since = 0.0
 
 
-class Moments:
+class SavePoints:
     """Saves the snapshots of a plan. The installation continues when one cannot be saved; `failures` has the messages.
 
     As a context manager it watches for `ready` meanwhile; call `installed` when the cluster is. A snapshot that exists is kept, so
@@ -68,7 +68,7 @@ class Moments:
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> Moments:
+    def __enter__(self) -> SavePoints:
         if self._wanted("ready"):
             self._thread.start()
         return self
@@ -114,7 +114,7 @@ class Moments:
         except (AgentlabError, ValueError, OSError) as error:
             self._fail(f"snapshot {name} was not saved: {error}")
             return
-        self.say("info", f"snapshot {name} saved; the machines stood still for {made.paused:.1f} s")
+        self.say("info", f"snapshot {name} saved; the machines were paused for {made.paused:.1f} s")
 
     def _fail(self, text: str) -> None:
         self.failures.append(text)
