@@ -22,6 +22,7 @@ LAYERS = (
         "errors",
         "files",
         "log",
+        "merging",
         "redact_pairs",
         "redact_shapes",
         "redact_words",

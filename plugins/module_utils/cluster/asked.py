@@ -6,9 +6,9 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..merging import merge
 from ..plan import ipi, phases
 from ..plan.model import Plan
-from ..plan.profile import merge
 from .client import ClusterClient
 from .links import Finding
 

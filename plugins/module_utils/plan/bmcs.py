@@ -73,8 +73,8 @@ QUIRKS: dict[str, Quirk] = {
         {"busy_seconds": 900.0, "power_seconds": 900.0},
     ),
     "http_only": Quirk(
-        "It fetches images by http only, and wants the protocol in the request.",
-        "The request has `TransferProtocolType: HTTP`; an image at another scheme is refused before it is sent.",
+        "It fetches images over HTTP only, and requires the protocol in the request.",
+        "The request has `TransferProtocolType: HTTP`; an image with another URL scheme is refused beforehand.",
         {"http_only": True},
     ),
     "boot_override_lost": Quirk(

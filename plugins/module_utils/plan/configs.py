@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..addresses import in_url
+from ..merging import merge
 from ..release.mirror_set import MirrorSource
 from ..vocabulary import SETTINGS_MANIFEST, WITH_VIPS
 from . import disks, faults, ipi, phases, proxied
 from .machines import Node
 from .model import Plan
 from .options import DigestSource
-from .profile import merge
 from .topologies import TOPOLOGIES
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from ..documents import PROFILE, DocumentError, Positions, read_file, read_yaml
+from ..merging import merge
 from ..releases import LATEST, RELEASES
 from ..releases.distributions import DISTRIBUTIONS
 from ..vocabulary import LAB_VERSION
@@ -279,25 +280,6 @@ def _replaced(raw: Mapping[str, Any]) -> list[str]:
     return [
         name for name, source in ((raw.get("release") or {}).get("payload_overrides") or {}).items() if source != FAILS
     ]
-
-
-def merge(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, Any]:
-    """Return `base` with `over` laid over it: mappings are merged, everything else is replaced. Shares nothing mutable.
-
-    Neither argument is changed. Lists are replaced as a whole, as null is.
-    """
-    merged = {key: _copy(value) for key, value in base.items()}
-    for key, value in over.items():
-        old = merged.get(key)
-        both = isinstance(old, dict) and isinstance(value, Mapping)
-        merged[key] = merge(old, value) if both else _copy(value)  # type: ignore[arg-type]
-    return merged
-
-
-def _copy(value: object) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def _renamed(raw: Mapping[str, object], wrong: list[Mismatch]) -> tuple[dict[str, Any], dict[Path, Path]]:
