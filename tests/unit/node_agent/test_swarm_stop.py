@@ -20,6 +20,14 @@ SECONDS = 60
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # as in most shells
 
 
+@pytest.fixture(autouse=True)
+def default_sighup() -> Iterator[None]:
+    """Programs inherit an ignored SIGHUP, such as that of tests under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture(params=["agentlab", "packed"])
 def command(request: pytest.FixtureRequest, service: FakeAssisted, tmp_path: Path) -> list[str]:
     """A swarm that installs nothing until it is stopped; the verb, and the program of `swarm pack`."""
