@@ -51,7 +51,7 @@ def copied(source: str, target: Path, name: str) -> Path:
 
     Raises `BuildError` also when the image cannot be the component `name`.
     """
-    run("skopeo", "copy", "--quiet", "--dest-compress-format", "zstd", source, f"oci:{target}")
+    run(*overrides.from_store("copy", "--quiet", "--dest-compress-format", "zstd", source, f"oci:{target}"))
     try:
         overrides.check_layout(target, name)
     except overrides.OverrideError as error:

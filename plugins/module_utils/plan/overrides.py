@@ -205,18 +205,22 @@ def contents(name: str, source: str) -> dict[str, Path]:
     return found
 
 
+def from_store(*words: str) -> list[str]:
+    """Return the command of a skopeo that reads a local store. For root it runs in a mount namespace: it leaves the store mounted."""
+    return [*(["unshare", "--mount"] if os.geteuid() == 0 else []), "skopeo", *words]
+
+
 def stored_config(source: str) -> bytes:
     """Return the configuration of an image in a local store, whose digest is the image's ID. Raises `OverrideError`.
 
     `source` is `containers-storage:NAME`. It is read by skopeo from the store of the user who runs this, within
     `STORE_SECONDS`.
     """
-    program = shutil.which("skopeo")
-    if not program:
+    if not shutil.which("skopeo"):
         raise OverrideError("needs the program skopeo; to install it: agentlab setup")
     try:
         done = subprocess.run(
-            [program, "inspect", "--config", "--raw", source],
+            from_store("inspect", "--config", "--raw", source),
             capture_output=True,
             check=True,
             timeout=STORE_SECONDS,

@@ -41,6 +41,15 @@ def tagged(folder: Path, path: str) -> None:
     subprocess.run(["skopeo", "copy", "--quiet", f"oci:{folder}/layout:agent", NAME], check=True)
 
 
+def test_a_store_is_not_left_mounted(store: Path) -> None:
+    """skopeo mounts the directory of an overlay store, and leaves it: the host kept a mount after a refused override."""
+    path = store / "storage.conf"
+    path.write_text(path.read_text().replace("vfs", "overlay"))
+    with pytest.raises(overrides.OverrideError, match="cannot be read from the container store of this user"):
+        overrides.stored_config(NAME)
+    assert (store / "graph/overlay").is_dir() and str(store) not in Path("/proc/mounts").read_text()
+
+
 def test_an_image_of_a_store_becomes_a_component(store: Path) -> None:
     tagged(store, "usr/bin/agent")
     assert overrides.check(AGENT, NAME) is Kind.STORE

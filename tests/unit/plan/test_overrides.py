@@ -228,8 +228,9 @@ class Skopeo:
 
 def test_an_image_of_a_local_store(monkeypatch: pytest.MonkeyPatch) -> None:
     skopeo, source = Skopeo(monkeypatch), "containers-storage:localhost/agent:latest"
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert overrides.check(AGENT, source) is Kind.STORE
-    assert skopeo.calls == [["/usr/bin/skopeo", "inspect", "--config", "--raw", source]]
+    assert skopeo.calls == [["unshare", "--mount", "skopeo", "inspect", "--config", "--raw", source]]
     skopeo.answer = b'{"architecture": "arm64"}'
     assert refusal(AGENT, source) == "is an image for aarch64; the nodes are x86_64"
     skopeo.answer = b"{}"
