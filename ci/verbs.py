@@ -34,6 +34,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import ROO
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component, Exit
 
 NODE = "master-0"
+CLOCK_SECONDS = 5
 PCAP = (0xA1B2C3D4).to_bytes(4, sys.byteorder)
 
 
@@ -222,6 +223,8 @@ def _snapshot(verbs: Verbs) -> None:
         expect(verbs.json("power", NODE, action) == {"node": NODE, "power": state}, f"power {action}")
     verbs.call("snapshot", "restore", "verbs")
     expect(verbs.json("power", NODE)["power"] == "on", "the node after a restore")
+    clock = float(verbs.call("ssh", NODE, "--", "date", "+%s"))
+    expect(abs(time.time() - clock) < CLOCK_SECONDS, "the clock of the node after a restore")
     expect(verbs.json("snapshot", "list")[0]["name"] == "verbs", "snapshot list")
     verbs.call("snapshot", "delete", "verbs")
 

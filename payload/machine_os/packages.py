@@ -66,8 +66,12 @@ ROOTFS: tuple[str, ...] = (
     "xz-utils",
     "zstd",
     "tzdata",
+    "qemu-guest-agent",  # sets the clock of a machine that stood still
     "open-iscsi",  # a root disk that is an iSCSI LUN
     "multipath-tools",  # one that is reached over several paths
+    # by which upstream's installer clears a disk before it installs to it
+    "lvm2",
+    "mdadm",
     "haproxy",  # of a machine outside of the cluster that is its load balancer; no node starts it
 )
 
@@ -219,6 +223,8 @@ EXCLUDE: tuple[str, ...] = (
     "usr/lib/udev/rules.d/7[13]-seat*",
     "usr/lib/udev/rules.d/75-probe*",
     "usr/lib/udev/rules.d/85-hwclock*",
+    "usr/lib/udev/rules.d/*-lvm*",
+    "usr/lib/udev/rules.d/*-md-*",
     "usr/lib/udev/rules.d/90-nm*",
     "usr/lib/udev/rules.d/96-e2*",
     "usr/lib/NetworkManager/conf.d/*",  # Ubuntu's leaves wired devices unmanaged
@@ -232,6 +238,7 @@ EXCLUDE: tuple[str, ...] = (
     *(
         f"usr/lib/systemd/system/{name}"
         for name in (
+            "blk-availability*",
             "bluetooth.target",
             "chrony*",
             "console-getty*",
@@ -248,6 +255,10 @@ EXCLUDE: tuple[str, ...] = (
             "initrd-*",
             "initrd.*",
             "integritysetup*",
+            "lvm2*",
+            "mdadm*",
+            "mdcheck*",
+            "mdmon*",
             "open-iscsi.service",  # logs out at the end, of the root disk, too
             "pam_namespace*",
             "podman-*",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 METADATA = "{https://agentlab.test/xmlns/1.0}node"
 # What RHEL 9 needs (x86-64-v2). `-cpu max` costs TCG half of its speed.
 TCG_CPU = "Nehalem"
+AGENT_CHANNEL = "org.qemu.guest_agent.0"  # by which libvirt knows the QEMU guest agent
 Medium = Literal["cdrom", "usb", "network", "lun"]
 _COMPARED = {("scsi", "virtio-scsi"), ("usb", "none"), ("usb", "qemu-xhci")}
 UNDEFINE = 4 | 2 | 1 | 16  # NVRAM | SNAPSHOTS_METADATA | MANAGED_SAVE | CHECKPOINTS_METADATA
@@ -111,6 +112,8 @@ def render(
                 for nic in node["nics"]
             ),
             element("serial", {"type": "pty"}, element("log", {"file": console, "append": "on"})),
+            # The guest agent's, by which a restored machine gets the time.
+            element("channel", {"type": "unix"}, element("target", {"type": "virtio", "name": AGENT_CHANNEL})),
             element("memballoon", {"model": "none"}),
             element("rng", {"model": "virtio"}, element("backend", {"model": "random"}, text="/dev/urandom")),
             element("tpm", {"model": "tpm-crb"}, element("backend", {"type": "emulator", "version": "2.0"}))
