@@ -39,6 +39,7 @@ INSIDE = "/opt/swarm"
 ENTER = f"""#!/bin/sh
 set -e
 program=$1
+inside=/opt/bin/${{program##*/}}
 shift
 mount -t tmpfs swarm /mnt
 mkdir /mnt/swarm
@@ -48,14 +49,14 @@ mount --bind "$program" /mnt/program
 for place in {" ".join(PLACES[1:])}; do
     mount -t tmpfs swarm $place
 done
-mkdir {INSIDE} /opt/openshift
+mkdir {INSIDE} /opt/bin /opt/openshift
 mount --bind /mnt/swarm {INSIDE}
-: > /opt/program
-mount --bind /mnt/program /opt/program
+: > "$inside"
+mount --bind /mnt/program "$inside"
 umount /mnt/program /mnt/swarm /mnt
 cd {INSIDE}
 (sleep "$SWARM_BOOTKUBE"; touch /opt/openshift/.bootkube.done /opt/openshift/master.ign) &
-exec /opt/program "$@"
+exec "$inside" "$@"
 """
 
 # `nsenter FLAGS -- COMMAND`. A file that is not of the run does not exist; `oc` does, which makes a node complete.
@@ -173,6 +174,7 @@ class Installers:
         self.owners: dict[str, Host | Cluster] = {}
         self._tasks: dict[int, set[asyncio.Task[Any]]] = {}
         self._controllers: dict[int, asyncio.Task[None]] = {}
+        self._ended: set[int] = set()
         self._folder: Path
         self._url = ""
 
@@ -199,6 +201,8 @@ class Installers:
         """
         assert self._settings.installer is not None
         cluster, me = host.cluster, host.me
+        if cluster.number in self._ended:
+            return False
         self.owners |= {cluster.id: cluster, me.host_id: host}
         self._stats.kinds["installers"] += 1
         marker = f"rebooted/{me.host_id}"
@@ -210,13 +214,14 @@ class Installers:
         words = arguments(wanted, me.agent_version, self._url)
         task = asyncio.current_task()
         assert task is not None
-        self._tasks.setdefault(cluster.number, set()).add(task)
+        tasks = self._tasks.setdefault(cluster.number, set())
+        tasks.add(task)
         try:
             code, last = await self._run(
                 self._settings.installer, words, environment | {"PULL_SECRET_TOKEN": me.token}, me.host_id
             )
         finally:
-            self._tasks[cluster.number].discard(task)
+            tasks.discard(task)
         if code == 0 and (self._folder / marker).exists():
             return True
         self._break(cluster, f"the installer program of {host.name} ended with exit code {code}: {last}")
@@ -228,7 +233,7 @@ class Installers:
         `hosts`: of the whole swarm. The controller starts with the first one whose node does not need another: any but the bootstrap host of several.
         """
         cluster = host.cluster
-        if not cluster.controlled:
+        if not cluster.controlled or cluster.number in self._ended:
             return
         loop = asyncio.get_running_loop()
         joining = loop.create_task(self._join(host, wanted["role"]))
@@ -273,6 +278,7 @@ class Installers:
 
     async def release(self, cluster: Cluster, installed: bool) -> None:
         """End what runs for a cluster that has ended. The controller of an installed one gets the time to end by itself."""
+        self._ended.add(cluster.number)
         controller = self._controllers.pop(cluster.number, None)
         if controller and installed:
             await asyncio.wait([controller], timeout=CONTROLLER_END_SECONDS)

@@ -16,7 +16,7 @@ from .verdict import problems
 # By meaning, so that plots of the same thing look the same; other series take the remaining colours in turn.
 COLOURS = {
     Status.INSTALLED: "#2e8b57", Status.ERROR: "#d1352b", "stalled": "#a3123a", "refused": "#7a1020", Status.CANCELLED: "#8c564b", "deleted": "#5b5b5b",
-    Status.DISCONNECTED: "#b07aa1", Status.PREPARING_FAILED: "#c2543d",
+    "broken": "#7a1020", Status.DISCONNECTED: "#b07aa1", Status.PREPARING_FAILED: "#c2543d",
     Status.DISCOVERING: "#9aa7b5", Status.INSUFFICIENT: "#e0a63a", Status.PENDING_FOR_INPUT: "#c98a1b", Status.KNOWN: "#6baed6", Status.READY: "#6baed6",
     Status.PREPARING: "#4a86c5", Status.PREPARED: "#3a6db0", Status.INSTALLING: "#5e60b8", Status.IN_PROGRESS: "#7d55c7",
     Status.FINALIZING: "#2aa198", "errors": "#d1352b", "99th percentile": "#e07b39",

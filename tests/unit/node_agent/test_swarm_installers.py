@@ -152,15 +152,52 @@ def test_an_installer_without_a_reboot_is_reported(service: FakeAssisted, ours: 
     assert result["failed"][0]["program"].endswith("ended with exit code 0: nothing to do")
 
 
+@pytest.fixture
+def no_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The swarm takes itself for another user's; skips where these have no mount namespaces."""
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    installer_programs.namespace.cache_clear()
+    problem = namespaces()
+    if not problem:
+        yield
+    installer_programs.namespace.cache_clear()
+    if problem:
+        pytest.skip(problem)
+
+
+@pytest.mark.usefixtures("no_root")
+def test_root_is_not_needed(service: FakeAssisted, ours: dict[str, Any]) -> None:
+    """The mount namespace is in one of users then."""
+    assert "--map-root-user" in installer_programs.namespace()
+    result = run(Settings(service.url, topology={"sno": 1}, share=1.0, **ours, **FAST))
+    assert result["ends"] == {"installed": 1} and not result["errors"], whys(result)
+
+
+@pytest.mark.usefixtures("no_root")
+def test_programs_of_others_end_with_the_swarm(
+    service: FakeAssisted, ours: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
+    """A change of credentials resets the signal that they get when the swarm is killed."""
+    ending(service, ours | {"installer": scripts.write(tmp_path, "endless", ENDLESS)}, folder, signal.SIGKILL)
+
+
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGTERM, "installer"), (signal.SIGKILL, "controller")])
 def test_programs_end_with_the_swarm(
     service: FakeAssisted, ours: dict[str, Any], folder: Path, tmp_path: Path, number: signal.Signals, name: str
 ) -> None:
-    ours[name] = scripts.write(tmp_path, "endless", "#!/bin/sh\necho started > /opt/swarm/started\nexec sleep 7531\n")
-    options = [f"--{key}={value}" for key, value in ours.items()]
+    ending(service, ours | {name: scripts.write(tmp_path, "endless", ENDLESS)}, folder, number)
+
+
+ENDLESS = "#!/bin/sh\necho started > /opt/swarm/started\nexec sleep 7531\n"
+
+
+def ending(service: FakeAssisted, programs: dict[str, Any], folder: Path, number: signal.Signals) -> None:
+    """Start a swarm as this user, end it by a signal when a program has started, and wait for the program's end."""
+    options = [f"--{key}={value}" for key, value in programs.items()]
     fast = ["--think-time=0", "--watch=0.1", "--controller-poll=0.1", "--installer-poll=0.1", "--write-reports=1"]
     words = ["--url", service.url, "--topology", "sno", "--share", "1", *options, *fast]
-    script = f"import sys; from {PACKAGE}.main import main; sys.exit(main())"
+    user = f"os.geteuid = lambda: {os.geteuid()}"
+    script = f"import os, sys; {user}; from {PACKAGE}.main import main; sys.exit(main())"
     process = subprocess.Popen(
         [sys.executable, "-c", script, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
