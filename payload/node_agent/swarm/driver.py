@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ....plugins.module_utils._deps import optional
 from ....plugins.module_utils.documents import load_json
 from .. import protocol
-from ..protocol import Conversation, Dispatch, Freeze, Identity, Request, Wait
+from ..protocol import Conversation, Dispatch, Freeze, Identity, Request, Response, Wait
 from . import hub, install, noop
 from .bmc import Bmcs
 from .download import DownloadError, Downloads
@@ -63,7 +63,7 @@ class Swarm:
         self._archive = archive(settings.logs_kib)
         self._certificate = ""
         self._hub = hub.Hub.from_kubeconfig(settings.kubeconfig) if settings.kubeconfig else None
-        self.sender = Sender(settings, self.stats, self._hub)
+        self._sender = Sender(settings, self.stats, self._hub)
         self._registration = Registration(self, self._hub)
         self._bmcs = Bmcs(settings, self._power_on, self._power_off) if settings.bmc else None
         self._programs = (
@@ -74,6 +74,10 @@ class Swarm:
         self._downloads: Downloads
 
     # Conversations
+
+    async def send(self, request: Request, me: Identity) -> Response:
+        """Send one request outside of a conversation."""
+        return await self._sender.send(request, me)
 
     async def talk(
         self, conversation: Conversation, me: Identity, host: Host | None = None, cluster: Cluster | None = None
@@ -88,7 +92,7 @@ class Swarm:
             while True:
                 action = conversation.send(answer)
                 if isinstance(action, Request):
-                    answer = await self.sender.send(action, me, host, cluster)
+                    answer = await self._sender.send(action, me, host, cluster)
                 elif isinstance(action, Wait):
                     limit = self.settings.poll_limit if action.poll else 0.0
                     seconds = min(action.seconds, limit or action.seconds)
@@ -271,7 +275,7 @@ class Swarm:
         async with aiohttp.ClientSession(
             connector=connector, timeout=timeout, json_serialize=protocol_dumps
         ) as session:
-            self.sender.session = session
+            self._sender.session = session
             self._downloads = Downloads(session, settings, self.stats)
             self._certificate = self_signed() if settings.install else ""
             self.stats.baseline_bytes = resident_bytes()

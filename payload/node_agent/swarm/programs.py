@@ -208,7 +208,7 @@ class Programs:
             host, operation = self._place(request.method, request.path, body)
         if host is None and owner is None:
             return web.json_response({"code": 404, "reason": "not a request of a host of this swarm"}, status=404)
-        if operation == "reply inventory":
+        if host is not None and operation == "reply inventory":
             body = _with_hardware(host, body)
         headers = {name: request.headers[name] for name in HEADERS if name in request.headers}
         loop = asyncio.get_running_loop()

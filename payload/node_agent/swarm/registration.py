@@ -189,4 +189,4 @@ class Registration:
         await bounded([remove(cluster) for cluster in self._swarm.clusters if cluster.created], AT_ONCE)
         if self._hub and not self._swarm.settings.discover:
             request = Request("remove", "DELETE", hub.place("ClusterImageSet", name=self._image_set), answers=(404,))
-            await self._swarm.sender.send(request, Identity("", "", ""))
+            await self._swarm.send(request, Identity("", "", ""))
