@@ -292,6 +292,12 @@ def lab(tmp_path: Path) -> Iterator[Served]:
     served.end(signal.SIGTERM)
 
 
+def written() -> set[Path]:
+    """The files of this machine that dry runs of upstream's programs would write."""
+    fixed = {Path("/opt/install-dir"), Path("/root/.ssh"), Path("/tmp/controller_logs.log")}
+    return {path for path in fixed if path.exists()} | set(Path("/var/log").glob("assisted-installer-*"))
+
+
 def given(name: str) -> str:
     """What a variable names, as for the jobs with real programs: a checkout, or a directory with the programs."""
     value = os.environ.get(name, "")
@@ -301,7 +307,8 @@ def given(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("topology", "share", "installers"), [("sno", 1.0, 1), ("compact", 0.5, 1), ("compact", 1.0, 2), ("ha", 1.0, 4)]
+    ("topology", "share", "installers"),
+    [("sno", 1.0, 1), ("compact", 0.5, 1), ("compact", 1.0, 2), ("tna", 1.0, 2), ("ha", 1.0, 4)],
 )
 def test_upstreams_programs_install_clusters_from_the_labs_service(
     lab: Served, folder: Path, topology: str, share: float, installers: int
@@ -311,17 +318,20 @@ def test_upstreams_programs_install_clusters_from_the_labs_service(
     found = given("AGENTLAB_REAL_INSTALLER")
     installer = next(iter(overrides.contents(Component.ORCHESTRATOR, found).values()))
     controller = next(iter(overrides.contents(Component.CSR_APPROVER, found).values()))
-    started = time.monotonic()
+    started, before = time.monotonic(), written()
     settings = Settings(
         lab.url, topology={topology: 1}, agent=agent, installer=installer, controller=controller, share=share,
         poll_limit=2.0, **FAST | {"stall": 400.0, "watch": 1.0},
     )  # fmt: skip
     result = run(settings, 600)
     assert result["ends"] == {"installed": 1} and not result["errors"], (result["failed"], result["messages"])
-    assert result["kinds"]["installers"] == installers and result["kinds"]["controllers"] == 1
+    # Of a share of the hosts, the service may take another for the bootstrap.
+    assert (
+        result["kinds"]["installers"] in {installers, installers + (share < 1)} and result["kinds"]["controllers"] == 1
+    )
     assert set(result["program_operations"]) >= {"progress", "logs progress"}
     assert set(result["program_controller_operations"]) >= {*BY_CONTROLLER, "progress", "controller logs"}
-    assert not running(str(folder)) and not list(folder.glob("*"))
+    assert not running(str(folder)) and not list(folder.glob("*")) and written() == before
     print(f"\n{topology}, share {share:g}: {time.monotonic() - started:.0f} s, {result['kinds']}")
     for table in ("operations", "program_operations", "program_controller_operations"):
         print(f"  {table}: " + ", ".join(f"{name} {row['count']}" for name, row in result[table].items()))
