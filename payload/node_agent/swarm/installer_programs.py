@@ -211,6 +211,7 @@ class Installers:
             "DRY_HOST_ID": me.host_id, "DRY_FAKE_REBOOT_MARKER_PATH": f"{INSIDE}/{marker}",
             "SWARM_REPORTS": str(reports), "SWARM_PAUSE": f"{self._pace.stage(Stage.WRITING) / max(reports, 1):.3f}",
         }  # fmt: skip
+        (self._folder / marker).unlink(missing_ok=True)  # of an earlier installation of this host
         words = arguments(wanted, me.agent_version, self._url)
         task = asyncio.current_task()
         assert task is not None
@@ -230,7 +231,8 @@ class Installers:
     def rebooted(self, host: Host, hosts: list[Host], wanted: dict[str, Any]) -> None:
         """Let a host that has rebooted become a node after a while, if a controller program watches its cluster.
 
-        `hosts`: of the whole swarm. The controller starts with the first one whose node does not need another: any but the bootstrap host of several.
+        `hosts`: of the whole swarm. The controller starts with the first of a cluster that is not the bootstrap host of
+        several.
         """
         cluster = host.cluster
         if not cluster.controlled or cluster.number in self._ended:
@@ -271,7 +273,7 @@ class Installers:
             "DRY_CLUSTER_HOSTS_PATH": f"{INSIDE}/{name}.json",
         }  # fmt: skip
         code, last = await self._run(self._settings.controller, [], environment, name)
-        if code == 0:  # it has seen the end of the installation, which the swarm will see at its next look
+        if code == 0 and cluster.status not in install.OVER:  # it saw the end before the swarm's next look
             await asyncio.sleep(2 * max(self._settings.controller_poll, self._settings.watch))
         if cluster.status not in install.OVER:
             self._break(cluster, f"the controller program of {cluster.name} ended with exit code {code}: {last}")
