@@ -20,6 +20,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Com
 from ansible_collections.agentlab.ocp.tests.integration.api_server.served import Served
 from ansible_collections.agentlab.ocp.tests.unit.node_agent import installer_scripts as scripts
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import FakeAssisted
+from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_hub import FakeHub
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.test_swarm import FAST
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.test_swarm_programs import PACKAGE, run, running, until
 
@@ -122,6 +123,21 @@ def test_a_controller_without_an_installer(service: FakeAssisted, ours: dict[str
     assert result["ends"] == {"installed": 1} and not result["errors"]
     assert result["kinds"] == {"program": 1, "simulated": 2, "controllers": 1}
     assert set(result["program_controller_operations"]) >= BY_CONTROLLER
+
+
+def test_clusters_of_a_hub(service: FakeAssisted, ours: dict[str, Any], tmp_path: Path) -> None:
+    """Their programs have the token of the InfraEnv, and use REST as agents do."""
+    service.keep = True
+    hub = FakeHub(service)
+    hub.start()
+    try:
+        (tmp_path / "kubeconfig").write_text(hub.kubeconfig())
+        result = run(Settings(kubeconfig=tmp_path / "kubeconfig", topology={"compact": 1}, share=1.0, **ours, **FAST))
+    finally:
+        hub.stop()
+    assert result["ends"] == {"installed": 1} and not result["errors"] and not hub.refused, whys(result)
+    assert result["kinds"] == {"program": 3, "installers": 2, "controllers": 1}
+    assert {headers.get("x-secret-key") for headers in service.headers} == {"token-ie-swarm-0"}
 
 
 @pytest.mark.parametrize(
