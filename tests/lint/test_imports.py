@@ -33,7 +33,7 @@ LAYERS = (
         "vocabulary",
         "webpage",
     ),
-    ("_yaml", "redact", "watch"),
+    ("_yaml", "redact", "terminal", "watch"),
     ("documents",),
     ("ignition", "nmstate", "packages", "release", "state"),
     ("assisted", "coreos", "keys", "screen"),

@@ -25,6 +25,7 @@ NAMES = (
     "plan/topologies",
     "releases/distributions",
     "shapes",
+    "terminal",
     "vocabulary",
 )
 FILES = tuple(f"plugins/module_utils/{name}.py" for name in NAMES)

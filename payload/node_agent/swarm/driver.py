@@ -20,8 +20,9 @@ from .install import Pace
 from .programs import Programs
 from .progress import Progress
 from .registration import Registration
+from .sender import Sender
 from .settings import BOOT_SECONDS, STEP_SECONDS, Settings
-from .stats import Stats, resident_bytes
+from .stats import CONTROLLER, INSTALLER, Stats, resident_bytes
 from .support import (
     AT_ONCE,
     REQUEST_SECONDS,
@@ -30,10 +31,8 @@ from .support import (
     cancel,
     protocol_dumps,
     raise_file_limit,
-    received,
     self_signed,
     tls,
-    why,
 )
 
 if TYPE_CHECKING:
@@ -41,9 +40,7 @@ if TYPE_CHECKING:
 else:
     aiohttp = optional("aiohttp")
 
-LOST_SHARE = 0.1
 ENDING_POLL = {"vanish": 3, "restart": 1}
-USER_OPERATIONS = ("install", "role", "set up", "remove")
 LAST_LOOK_SECONDS = 20.0
 
 
@@ -66,78 +63,36 @@ class Swarm:
         self._archive = archive(settings.logs_kib)
         self._certificate = ""
         self._hub = hub.Hub.from_kubeconfig(settings.kubeconfig) if settings.kubeconfig else None
+        self._sender = Sender(settings, self.stats, self._hub)
         self._registration = Registration(self, self._hub)
         self._bmcs = Bmcs(settings, self._power_on, self._power_off) if settings.bmc else None
-        self._programs = Programs(settings, self.stats, self._arrived, self._ordered) if settings.agent else None
+        self._programs = (
+            Programs(settings, self.stats, self._arrived, self._ordered, self._send_logs) if settings.agent else None
+        )
         self._stop = asyncio.Event()
         self.stopped = False
-        self._session: aiohttp.ClientSession
         self._downloads: Downloads
 
-    # Requests
+    # Conversations
 
-    def _headers(self, me: Identity, request: Request) -> dict[str, str]:
-        if self._hub and hub.belongs(request.path):
-            return self._hub.headers | (
-                {"Content-Type": "application/merge-patch+json"} if request.method == "PATCH" else {}
-            )
-        headers = me.headers()
-        # Operations of users; the others are of agents: the service distinguishes them by the header.
-        if request.name in USER_OPERATIONS and self.settings.user_token:
-            headers.pop("X-Secret-Key", None)
-            headers["Authorization"] = self.settings.user_token
-        return headers
+    async def send(self, request: Request, me: Identity) -> Response:
+        """Send one request outside of a conversation."""
+        return await self._sender.send(request, me)
 
-    async def send(self, request: Request, me: Identity, host: Host | None = None) -> Response:
-        settings = self.settings
-        if settings.network_delay or settings.network_jitter:
-            await asyncio.sleep(settings.network_delay + random.random() * settings.network_jitter)
-        if host is not None and host.failure == "lossy" and random.random() < LOST_SHARE:
-            self.stats.lost += 1
-            return Response(0, None, "lost on purpose")
-        body: Any = {}
-        if isinstance(request.body, bytes):
-            form = aiohttp.FormData()
-            form.add_field("upfile", request.body, filename="logs.tar.gz", content_type="application/octet-stream")
-            body = {"data": form}
-        elif request.body is not None:
-            body = {"json": request.body}
-        elsewhere = request.path.startswith(("http://", "https://"))
-        base = "" if elsewhere else settings.url
-        if self._hub and hub.belongs(request.path):
-            base, body["ssl"] = self._hub.server, self._hub.tls
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        try:
-            async with self._session.request(
-                request.method, base + request.path, headers=self._headers(me, request), **body
-            ) as answer:
-                raw = await received(answer)
-                decoded = (
-                    load_json(raw, name="the answer")
-                    if raw and (elsewhere or answer.content_type == "application/json")
-                    else None
-                )
-                response = Response(answer.status, decoded)
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            response = Response(0, None, why(error))
-        if host is not None and request.name == "instructions":
-            if host.polled:
-                self.stats.reached(self.stats.step_times, "poll interval", started - host.polled)
-            host.polled = started
-        wrong = None if response.ok or response.status in request.answers else response.reason()
-        self.stats.record(request.name, loop.time() - started, response.status, wrong)
-        return response
+    async def talk(
+        self, conversation: Conversation, me: Identity, host: Host | None = None, cluster: Cluster | None = None
+    ) -> Any:
+        """Execute the requests of a conversation; return its result. PermanentlyRefused: it stopped permanently.
 
-    async def talk(self, conversation: Conversation, me: Identity, host: Host | None = None) -> Any:
-        """Execute the requests of a conversation; return its result. PermanentlyRefused: it stopped permanently."""
+        `host`: whose it is; `cluster`: whose controller's.
+        """
         loop = asyncio.get_running_loop()
         answer: Any = None
         try:
             while True:
                 action = conversation.send(answer)
                 if isinstance(action, Request):
-                    answer = await self.send(action, me, host)
+                    answer = await self._sender.send(action, me, host, cluster)
                 elif isinstance(action, Wait):
                     limit = self.settings.poll_limit if action.poll else 0.0
                     seconds = min(action.seconds, limit or action.seconds)
@@ -186,7 +141,7 @@ class Swarm:
             host.me.agent_version = load_json(result.output, name="output")["agent_image"]
             host.silent = True
         if kind == "logs-gather":
-            await self.talk(install.send_logs(host, self._archive, self.settings), host.me, host)
+            await self._send_logs(host)
         if kind == "install" and result.exit_code == 0:
             await self._install(host, step)
 
@@ -194,13 +149,28 @@ class Swarm:
         """Carry out the installer's part of the step `install`; at its end the host reboots into the installed system."""
         wanted = load_json(step["args"][0], name="args")
         host.cluster.id = host.cluster.id or wanted["cluster_id"]  # a hub does not set it
-        if await self.talk(install.installer(host, wanted["role"], self._pace, self._archive), host.me, host):
+        cluster, clock = host.cluster, asyncio.get_running_loop().time
+        begun, times = clock(), self.stats.step_times
+        if self._programs and self._programs.installers.installs(host, wanted["role"]):
+            cluster.roles[host.number], times = wanted["role"], self.stats.program_times
+            done = await self._programs.installers.install(host, wanted)
+        else:
+            done = await self.talk(install.installer(host, wanted["role"], self._pace, self._archive), host.me, host)
+        if done:
+            self.stats.reached(times, INSTALLER, clock() - begun)
+            if cluster.masters == 1 or wanted["role"] != "bootstrap":
+                cluster.pivoted = cluster.pivoted or clock()
+            if self._programs:
+                self._programs.installers.rebooted(host, self.hosts, wanted)
             if self._programs and host.program:
                 self._programs.reboot(host)
             else:
                 self._end(host)
             if self._bmcs:
                 self._bmcs.installed(host)
+
+    async def _send_logs(self, host: Host) -> None:
+        await self.talk(install.send_logs(host, self._archive, self.settings), host.me, host)
 
     def _ordered(self, host: Host, step: dict[str, Any]) -> None:
         """Answer a step that the program of a host does not get."""
@@ -274,14 +244,25 @@ class Swarm:
             return hub.look(cluster, numbers.get) if self._hub else install.by_rest(cluster, self.settings)
 
         end, last = await self.talk(
-            install.conduct(cluster, hosts, self._pace, clock, self._progress.observe, self._certificate, look), me
+            install.conduct(cluster, hosts, self._pace, clock, self._progress.observe, self._certificate, look),
+            me,
+            cluster=cluster,
         )
         self.stats.end(cluster.name, end, len(hosts))
         if end != "installed":
-            self.stats.fail(cluster.name, end, last, {host.me.host_id: host.failure for host in hosts})
+            self._failed(cluster, hosts, end, last)
+        elif cluster.pivoted:
+            times = self.stats.program_times if cluster.controlled else self.stats.step_times
+            self.stats.reached(times, CONTROLLER, clock() - cluster.pivoted)
         self._progress.ended(cluster, end)
         for host in hosts:
             self._end(host)
+        if self._programs:
+            await self._programs.installers.release(cluster, end == "installed")
+
+    def _failed(self, cluster: Cluster, hosts: list[Host], end: str, view: dict[str, Any]) -> None:
+        injected = {host.me.host_id: host.failure for host in hosts}
+        self.stats.fail(cluster.name, end, view, injected, cluster.broken)
 
     # The run
 
@@ -293,8 +274,9 @@ class Swarm:
         connector = aiohttp.TCPConnector(limit=settings.connections, ssl=tls(settings), ttl_dns_cache=3600)
         async with aiohttp.ClientSession(
             connector=connector, timeout=timeout, json_serialize=protocol_dumps
-        ) as self._session:
-            self._downloads = Downloads(self._session, settings, self.stats)
+        ) as session:
+            self._sender.session = session
+            self._downloads = Downloads(session, settings, self.stats)
             self._certificate = self_signed() if settings.install else ""
             self.stats.baseline_bytes = resident_bytes()
             samples = asyncio.get_running_loop().create_task(self._sample())
@@ -304,7 +286,7 @@ class Swarm:
                 await self._registration.set_up()
                 self.stats.clusters = len(self.clusters)
                 if not self.stopped and self._programs:
-                    async with self._programs.running(self._session):
+                    async with self._programs.running(session):
                         await self._all()
                         await cancel(list(self._tasks_of_hosts.values()))
                 elif not self.stopped:
@@ -377,7 +359,7 @@ class Swarm:
         end = "installed" if body.get("status") == "installed" else "unfinished"
         self.stats.end(cluster.name, end, len(hosts))
         if end != "installed":
-            self.stats.fail(cluster.name, end, body, {host.me.host_id: host.failure for host in hosts})
+            self._failed(cluster, hosts, end, body)
 
     async def _over(self, leaders: list[asyncio.Task[None]]) -> None:
         await asyncio.gather(*leaders)

@@ -35,6 +35,8 @@ class Cluster:
     `rebooted`: host number -> when its next stage is due; `changed`: when anything last did (event loop time).
     `size`: hosts, of which the first are the control plane. `created`: by this run, which therefore deletes it. `token`: of its agents.
     `namespace`, `resource`, `infra_env`: on a hub, where its resources are and the names of AgentClusterInstall and InfraEnv.
+    `controlled`: its controller is a program. `pivoted`: when the first host rebooted that needs no other (event loop time), 0 before.
+    `broken`: why a program of it ended too early.
     """
 
     number: int
@@ -53,6 +55,9 @@ class Cluster:
     resource: str = ""
     infra_env: str = ""
     created: bool = False
+    controlled: bool = False
+    pivoted: float = 0.0
+    broken: str = ""
     status: str = ""
     changed: float = 0.0
     roles: dict[int, str] = field(default_factory=dict)
@@ -182,6 +187,7 @@ def populate(settings: Settings, clusters: list[Cluster]) -> list[Host]:
         for number in range(cluster.size):
             host_id = str(uuid.uuid5(NAMESPACE, f"{settings.seed}/{cluster.infra_env_id}/{cluster.number}/{number}"))
             program = settings.agent is not None and begins(len(hosts), settings.share)
+            cluster.controlled |= program and settings.controller is not None
             profile, failure = chance.choices(kinds, weights)[0], chance.choices(failures, shares)[0]
             hosts.append(
                 Host(

@@ -20,6 +20,7 @@ from ....plugins.module_utils._deps import optional
 from ....plugins.module_utils.documents import DocumentError, load_json, load_yaml, load_yaml_all, read_file
 from ..protocol import Conversation, Request, Response, Wait
 from .hardware import Cluster, existing_cluster
+from .output import problem
 from .settings import Settings, SwarmError
 
 yaml = optional("yaml", "PyYAML")
@@ -67,13 +68,7 @@ class Hub:
             )
             cluster = next(entry["cluster"] for entry in config["clusters"] if entry["name"] == context["cluster"])
             user = next(entry["user"] for entry in config["users"] if entry["name"] == context["user"])
-            tls: ssl.SSLContext | bool = False
-            if not cluster.get("insecure-skip-tls-verify"):
-                authority = cluster.get("certificate-authority-data")
-                text = base64.b64decode(authority).decode() if authority else None
-                tls = ssl.create_default_context(cafile=cluster.get("certificate-authority"), cadata=text)
-                if "client-certificate" in user:
-                    tls.load_cert_chain(user["client-certificate"], user["client-key"])
+            tls = _tls(cluster, user)
             token = user.get("token", "")
             if "client-certificate-data" in user:
                 raise ValueError("client-certificate-data is not supported: use files or a token")
@@ -84,8 +79,29 @@ class Hub:
             ) from None
         except DocumentError as error:
             raise SwarmError(f"--kubeconfig {path}: line {error.line}: {error.problem}") from None
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except OSError as error:
+            raise SwarmError(f"--kubeconfig {path}: {problem(error)}") from None
+        except SwarmError as error:
+            raise SwarmError(f"--kubeconfig {path}: {error}") from None
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise SwarmError(f"--kubeconfig {path}: {type(error).__name__}: {error}") from None
+
+
+def _tls(cluster: Object, user: Object) -> ssl.SSLContext | bool:
+    """Return how a kubeconfig's cluster is verified, False: not at all. SwarmError: a certificate's file cannot be read."""
+    if cluster.get("insecure-skip-tls-verify"):
+        return False
+    authority, file = cluster.get("certificate-authority-data"), cluster.get("certificate-authority")
+    what = f"certificate-authority {file}" if file else "certificate-authority-data"
+    try:
+        text = base64.b64decode(authority).decode() if authority else None
+        tls = ssl.create_default_context(cafile=file, cadata=text)
+        if "client-certificate" in user:
+            what = f"client-certificate {user['client-certificate']}, client-key {user['client-key']}"
+            tls.load_cert_chain(user["client-certificate"], user["client-key"])
+    except OSError as error:
+        raise SwarmError(f"{what}: {problem(error)}") from None
+    return tls
 
 
 def belongs(path: str) -> bool:
@@ -191,8 +207,10 @@ def load_template(path: Path) -> dict[str, Object]:
     """
     try:
         documents = [document for document in load_yaml_all(read_file(path), name=str(path)) if document]
-    except (OSError, DocumentError) as error:
-        raise SwarmError(f"--template {path}: {error}") from None
+    except OSError as error:
+        raise SwarmError(f"--template {path}: {problem(error)}") from None
+    except DocumentError as error:
+        raise SwarmError(f"--template {path}: line {error.line}: {error.problem}") from None
     for document in documents:
         if not isinstance(document, dict) or document.get("kind") not in PLACES:
             kind = document.get("kind") if isinstance(document, dict) else document

@@ -14,6 +14,7 @@ from .settings import FINALIZING_STAGES, OLM_STAGES, STAGE_SECONDS, Settings
 
 TRIES = 360
 DELETED = "deleted"
+BROKEN = "broken"
 OVER = (Status.INSTALLED, Status.ERROR, Status.CANCELLED, "adding-hosts", DELETED)
 UNDER_WAY = (Status.PREPARING, Status.INSTALLING, Status.FINALIZING, Status.PENDING_USER_ACTION)
 DONE_MASTERS = 2
@@ -240,7 +241,8 @@ def conduct(
     As in an agent-based installation, "ready" requires every expected host of the cluster: the service only requires the
     control plane, and would refuse later hosts. A hub starts by itself, and only then its clusters get an id. `look` reads
     the cluster, with its hosts; `observe` gets each view. A cluster without changes for long is `stalled`; one whose
-    preparation fails repeatedly does change. One whose hosts all gave up is `refused`.
+    preparation fails repeatedly does change. One whose hosts all gave up is `refused`; one with a program that ended too
+    early is `broken`. The reports of a controller are not sent where a program is the controller.
     """
     settings = pace.settings
     finalized, seen = False, set[int]()
@@ -253,6 +255,8 @@ def conduct(
             observe(cluster, body)
         if cluster.status in OVER:
             return cluster.status, last
+        if cluster.broken:
+            return BROKEN, last
         if all(host.gone for host in hosts):
             return "refused", last
         now = hash((cluster.status, *sorted(cluster.stages.items())))
@@ -264,9 +268,9 @@ def conduct(
         known = sum(host.get("status") == Status.KNOWN for host in (body or {}).get("hosts") or ())
         if cluster.status == Status.READY and settings.install and not cluster.namespace and known == cluster.size:
             yield from persist(Request("install", "POST", f"{API}/clusters/{cluster.id}/actions/install"), settings)
-        if cluster.status in (Status.INSTALLING, Status.FINALIZING):
+        if cluster.status in (Status.INSTALLING, Status.FINALIZING) and not cluster.controlled:
             yield from controller(cluster, hosts, pace, clock)
-        if cluster.status == Status.FINALIZING and not finalized:
+        if cluster.status == Status.FINALIZING and not finalized and not cluster.controlled:
             finalized = yield from finalize(cluster, pace, certificate)
         yield Wait(
             settings.controller_poll if cluster.status in (Status.INSTALLING, Status.FINALIZING) else settings.watch

@@ -18,6 +18,11 @@ from .verdict import exceeded, problems
 LINE_SECONDS = 10.0
 PRINTED = Path("-")
 """The value of --report that prints it."""
+PROGRAMS = {
+    "agent": "agent program that runs a share of the hosts in its dry-run mode",
+    "installer": "installer program that installs hosts of --agent in its dry-run mode",
+    "controller": "controller program of the clusters that have hosts of --agent, in its dry-run mode",
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -109,9 +114,8 @@ def parser() -> argparse.ArgumentParser:
         help="OLM operators of each cluster, e.g. lso,metallb (REST mode)",
     )
     word("--agent-version", "agent image reported by the simulated hosts; default: the service's own", "PULLSPEC")
-    group.add_argument(
-        "--agent", type=Path, metavar="FILE", help="agent program that runs a share of the hosts in its dry-run mode"
-    )
+    for name, what in PROGRAMS.items():
+        group.add_argument(f"--{name}", type=Path, metavar="FILE", help=what)
     number("--share", "share of the hosts that --agent runs", unit="SHARE")
     group.add_argument("--pull-secret-file", type=Path, metavar="FILE", help="pull secret for registering clusters")
     group.add_argument(
@@ -231,10 +235,11 @@ def settings_of(options: argparse.Namespace) -> Settings:
         values["template"] = load_template(values["template"])
     else:
         values["template"] = {}
-    if values["agent"]:
+    if given := [name for name in PROGRAMS if values[name]]:
         from .programs import validate
 
-        validate(values["agent"])
+        for name in given:
+            validate(f"--{name}", values[name])
     values["operators"] = tuple(filter(None, values["operators"].split(",")))
     values["thresholds"] = shares(values["thresholds"], "--threshold")
     values["download"] = tuple(filter(None, values["download"].split(",")))
@@ -290,12 +295,14 @@ def pack(argv: list[str]) -> int:
 
 
 def reason(cluster: dict[str, Any]) -> str:
-    """Return why a cluster was not installed: the reason of its first failing host, else its own."""
+    """Return why a cluster was not installed: a program that ended, the reason of its first failing host, or its own."""
     from .page import reason_of
 
-    return next(
-        (f"{host['name']}: {reason_of(host)}" for host in cluster["hosts"] if reason_of(host)), ""
-    ) or reason_of(cluster)
+    return (
+        cluster.get("program")
+        or next((f"{host['name']}: {reason_of(host)}" for host in cluster["hosts"] if reason_of(host)), "")
+        or reason_of(cluster)
+    )
 
 
 def conclude(report: dict[str, Any]) -> int:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 OPERATION_IDS = {
+    "arbiters": "ListClusterHosts",
     "agents' token": "v2GetCluster",
     "bootstrap.ign": "V2DownloadClusterFiles",
     "cluster": "v2GetCluster",
     "complete": "v2CompleteInstallation",
+    "controller logs": "V2UploadLogs",
+    "controller logs progress": "v2UpdateClusterLogsProgress",
     "custom_manifests.json": "V2DownloadClusterFiles",
     "finalizing stage": "v2UpdateClusterFinalizingProgress",
     "host ignition": "v2DownloadHostIgnition",
@@ -26,6 +29,10 @@ OPERATION_IDS = {
 }
 """Name of a request in the statistics -> its operationId. Others are of several operations (`set up`, `remove`), or not of this API."""
 REPLY = "v2PostStepReply"
+OF_INSTALLERS = frozenset(
+    {"arbiters", "bootstrap.ign", "cluster", "host ignition", "logs progress", "masters", "progress"}
+)
+"""What installers request; a host's agent requests something else."""
 _NAMED = {
     "cluster", "complete", "finalizing stage", "host ignition", "hosts", "ingress certificate", "install", "instructions", "logs progress",
     "logs upload", "operator", "operators", "progress", "register", "role",

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TextIO
 
-from ....plugins.module_utils.vocabulary import Exit
+from ....plugins.module_utils import terminal
 from .settings import SwarmError
 
 
 def say(text: str, end: str = "\n") -> None:
-    """Write to standard output, at once.
-
-    Exits as a program that SIGPIPE ends, when its reader closed it. SwarmError: it cannot be written, as on a full disk.
-    """
+    """Write to standard output, as other verbs do. SwarmError: it cannot be written, as on a full disk."""
     try:
-        print(text, end=end, flush=True)
-    except BrokenPipeError:
-        drop(sys.stdout)
-        raise SystemExit(Exit.PIPE) from None
+        terminal.say(text, end=end)
     except OSError as error:
-        drop(sys.stdout)
+        terminal.drop(sys.stdout)
         raise SwarmError(f"standard output: {error.strerror}") from None
 
 
 def say_or_drop(text: str, stream: TextIO, end: str = "\n") -> None:
-    """Write to a stream, at once; when that is not possible, the text is lost, and the run continues."""
+    """Write to a stream; when that is not possible, for any reason, the text is lost, and the run continues."""
     try:
-        stream.write(f"{text}{end}")
-        stream.flush()
+        terminal.say_or_drop(text, stream, end)
     except OSError:
-        drop(stream)
-
-
-def drop(stream: TextIO) -> None:
-    """Lose what is still written to a stream without a reader: Python flushes it again at its end."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, stream.fileno())
-    os.close(null)
+        terminal.drop(stream)
 
 
 def problem(error: OSError) -> str:

@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ....plugins.module_utils.vocabulary import Status
-from .operations import shown
+from .operations import OF_INSTALLERS, shown
+from .stats import WHOLE
 from .verdict import problems
 
 # By meaning, so that plots of the same thing look the same; other series take the remaining colours in turn.
 COLOURS = {
     Status.INSTALLED: "#2e8b57", Status.ERROR: "#d1352b", "stalled": "#a3123a", "refused": "#7a1020", Status.CANCELLED: "#8c564b", "deleted": "#5b5b5b",
-    Status.DISCONNECTED: "#b07aa1", Status.PREPARING_FAILED: "#c2543d",
+    "broken": "#7a1020", Status.DISCONNECTED: "#b07aa1", Status.PREPARING_FAILED: "#c2543d",
     Status.DISCOVERING: "#9aa7b5", Status.INSUFFICIENT: "#e0a63a", Status.PENDING_FOR_INPUT: "#c98a1b", Status.KNOWN: "#6baed6", Status.READY: "#6baed6",
     Status.PREPARING: "#4a86c5", Status.PREPARED: "#3a6db0", Status.INSTALLING: "#5e60b8", Status.IN_PROGRESS: "#7d55c7",
     Status.FINALIZING: "#2aa198", "errors": "#d1352b", "99th percentile": "#e07b39",
@@ -152,29 +153,56 @@ def grid(title: str, first: str, rows: Iterable[tuple[str, dict[str, Any]]], sec
 
 
 def compared(report: dict[str, Any]) -> str:
-    """Tables that set hosts that a program runs, next to simulated ones; empty without such hosts."""
-    kinds = report.get("kinds", {})
-    if not kinds.get("program"):
+    """Tables that set programs next to simulated hosts and controllers; empty without programs."""
+    kinds = {
+        name: report.get("kinds", {}).get(name, 0) for name in ("simulated", "program", "installers", "controllers")
+    }
+    if not kinds["program"]:
         return ""
+    others = kinds["simulated"] + kinds["program"] - kinds["installers"]
+    of_controllers = report.get("controller_operations", {})
 
-    def rows(simulated: str, program: str) -> Iterable[tuple[str, dict[str, Any]]]:
-        both = {
-            "simulated": (report[simulated], kinds.get("simulated", 0)),
-            "agent": (report[program], kinds["program"]),
-        }
-        for name in report[program]:
-            row: dict[str, Any] = {}
-            for kind, (table, hosts) in both.items():
-                summary = table.get(name, {})
-                row[f"{kind}: per host"] = round(summary.get("count", 0) / hosts, 1) if hosts else 0
-                row |= {f"{kind}: {key}": summary.get(f"{key}_ms", 0) for key in ("p50", "p99")}
-            yield (shown(name) if simulated == "operations" else name), row
+    def row(summaries: dict[str, dict[str, Any]], counts: dict[str, float], each: str) -> dict[str, Any]:
+        """One row of a table. `summaries`, `counts`: of both kinds."""
+        found: dict[str, Any] = {}
+        for kind, summary in summaries.items():
+            if each:
+                found[f"{kind}: per {each}"] = round(counts[kind], 1)
+            found |= {f"{kind}: {key}_ms": summary.get(f"{key}_ms", 0) for key in ("p50", "p99")}
+        return found
 
-    return grid(
-        f"Requests of {kinds['program']:,} hosts that the agent program runs, next to simulated ones, milliseconds",
-        "Operation", rows("operations", "program_operations"),
-    ) + grid(
-        "From a step's arrival to its reply, and between two polls, milliseconds", "Step", rows("time_to_reply", "program_time_to_reply")
+    def requests() -> Iterable[tuple[str, dict[str, Any]]]:
+        for name, program in report["program_operations"].items():
+            simulated = report["operations"].get(name, {})
+            count = simulated.get("count", 0) - of_controllers.get(name, {}).get("count", 0)
+            those, these = (
+                (others, kinds["installers"]) if name in OF_INSTALLERS else (kinds["simulated"], kinds["program"])
+            )
+            counts = {"simulated": count / max(those, 1), "program": program["count"] / max(these, 1)}
+            yield shown(name), row({"simulated": simulated, "program": program}, counts, "host")
+
+    def control() -> Iterable[tuple[str, dict[str, Any]]]:
+        for name, program in report.get("program_controller_operations", {}).items():
+            simulated, clusters = of_controllers.get(name, {}), report["clusters"] - kinds["controllers"]
+            counts = {
+                "simulated": simulated.get("count", 0) / max(clusters, 1),
+                "program": program["count"] / max(kinds["controllers"], 1),
+            }
+            yield shown(name), row({"simulated": simulated, "program": program}, counts, "cluster")
+
+    def times(whole: bool) -> Iterable[tuple[str, dict[str, Any]]]:
+        for name, program in report["program_time_to_reply"].items():
+            if (name in WHOLE) == whole:
+                yield name, row({"simulated": report["time_to_reply"].get(name, {}), "program": program}, {}, "")
+
+    return (
+        grid(f"Requests of {kinds['program']:,} hosts that programs run, next to simulated ones, milliseconds", "Operation", requests())
+        + grid(
+            f"Requests of {kinds['controllers']:,} controllers that are programs, next to simulated ones, milliseconds",
+            "Operation", control(),
+        )
+        + grid("From a step's arrival to its reply, and between two polls, milliseconds", "Step", times(whole=False))
+        + grid("Installers and controllers, seconds", "Part", times(whole=True), seconds=True)
     )  # fmt: skip
 
 
@@ -198,9 +226,9 @@ def failures(report: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def reason_of(thing: dict[str, Any]) -> str:
-    """What the service reports about a cluster or host: its failing validations, where its status does not name them already."""
+    """What is known about a cluster or host: a program that ended, what the service reports, and failing validations that this does not name."""
     more = [text for text in thing.get("validations") or () if text not in thing["info"]]
-    return "; ".join(filter(None, [thing["info"], *more]))
+    return "; ".join(filter(None, [thing.get("program"), thing["info"], *more]))
 
 
 def outcomes(report: dict[str, Any]) -> str:
@@ -267,13 +295,15 @@ def page(report: dict[str, Any]) -> str:
     ends += [f"{count} hosts gave up: {reason}" for reason, count in report["gave_up"].items()]
     ends += ["stopped early"] * report["stopped"] + [f"could not be removed: {name}" for name in report["left"]]
     well = len(ends) == 1 and not report["errors"]
-    programs = report.get("kinds", {}).get("program")
+    kinds = report.get("kinds", {})
     bad = problems(report)
     facts = [
         ("Verdict", "; ".join(bad) or "passed", "bad" if bad else ""),
         ("Against", f"{settings['url']}{machines}", ""),
         ("What", f"{used['peak_agents']:,} hosts at a time, clusters: {report['clusters']:,} ({shapes})", ""),
-        *([("Agent program", f"{settings['agent']} runs {programs:,} of the hosts", "")] if programs else []),
+        *([("Agent program", f"{settings['agent']} runs {kinds['program']:,} of the hosts", "")] if kinds.get("program") else []),
+        *([("Installer program", f"{settings['installer']} runs on {kinds['installers']:,} of the hosts", "")] if kinds.get("installers") else []),
+        *([("Controller program", f"{settings['controller']} runs for {kinds['controllers']:,} of the clusters", "")] if kinds.get("controllers") else []),
         ("When", f"{began:%Y-%m-%d %H:%M:%S} UTC, for {report['seconds']:,} s", ""),
         ("Result", "; ".join(ends), "" if len(ends) == 1 else "bad"),
         ("Errors", f"{sum(report['errors'].values()):,}" + f"; {report['lost_on_purpose']:,} requests lost on purpose" * bool(report["lost_on_purpose"]),

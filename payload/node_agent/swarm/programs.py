@@ -2,7 +2,7 @@
 
 A relay on 127.0.0.1 stands between the programs and the service. It measures what they request, as the swarm measures its
 simulated hosts, and it keeps from them the steps that would touch this machine's network or send its logs: the swarm
-answers these. The installer is the swarm's in each case.
+answers these. It starts the installer itself (`installer_programs`): an agent would look for the disk first.
 
 An agent starts its helpers with nsenter and podman (`src/util/execute.go` and `src/commands/actions` of
 openshift/assisted-installer-agent). Two scripts in front of its PATH run the helper itself in their place, so that neither
@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,7 +25,9 @@ from ....plugins.module_utils._deps import optional
 from ....plugins.module_utils.documents import load_json
 from ..program import dumps
 from ..protocol import API, is_step
+from . import installer_programs, processes
 from .hardware import Host
+from .installer_programs import BY_CONTROLLER, Installers
 from .settings import Settings, SwarmError
 from .stats import Stats
 from .support import why
@@ -53,9 +54,8 @@ PASSED_ON = frozenset(
 """Steps that programs get. The swarm answers the others: upstream's agent would send packets from this machine, write its
 files, send its logs, restart it, or look for the disk to install to."""
 MOST_BODY = 64 << 20
-END_SECONDS = 5.0
-MOST_OUTPUT = 300
-"""Characters of a program's last line that a message shows."""
+ANSWERS = {"finalizing stage": (400,)}
+"""Statuses besides 2xx that are not an error: the service has called the cluster installed already."""
 HEADERS = ("Accept", "Content-Type", "User-Agent", "X-Request-ID", "X-Secret-Key", "discovery_agent_version")
 """Headers that the service gets as the program sent them."""
 
@@ -95,10 +95,10 @@ exec "$program" "$@"
 
 
 class Programs:
-    """Runs the agent program of the settings for some hosts, inside of `running`.
+    """Runs the programs of the settings for some hosts, inside of `running`; `installers`: those after the agent.
 
     `registered(host)`: awaited after the service has accepted a registration. `ordered(host, step)`: called for each step
-    that the swarm answers itself; it must not wait.
+    that the swarm answers itself; it must not wait. `send_logs(host)`: awaited when an installer sends its host's logs.
     """
 
     def __init__(
@@ -107,9 +107,11 @@ class Programs:
         stats: Stats,
         registered: Callable[[Host], Awaitable[None]],
         ordered: Callable[[Host, dict[str, Any]], None],
+        send_logs: Callable[[Host], Awaitable[None]],
     ) -> None:
         self._settings, self._stats = settings, stats
-        self._registered, self._ordered = registered, ordered
+        self._registered, self._ordered, self._send_logs = registered, ordered, send_logs
+        self.installers = Installers(settings, stats)
         self._hosts: dict[str, Host] = {}
         self._orders: dict[tuple[str, str], tuple[str, float]] = {}
         self._polled: dict[str, float] = {}
@@ -143,30 +145,26 @@ class Programs:
                 site = web.TCPSite(runner, "127.0.0.1", 0)
                 await site.start()
                 self._url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+                self.installers.prepare(self._folder, self._url)
                 yield
             finally:
+                await self.installers.close()
                 await runner.cleanup()
 
     async def run(self, host: Host) -> None:
         """Run a host's agent until it has rebooted; end it and its helpers when cancelled. SwarmError: it ended before."""
         self._hosts[host.me.host_id] = host
         log = self._folder / f"{host.me.host_id}.log"
-        with log.open("wb") as output:
-            # With its own session, so that its helpers end with it; the kernel ends it when the swarm is killed.
-            process = await asyncio.create_subprocess_exec(
-                "setpriv", "--pdeathsig", "KILL", "--", *self._command(host),
-                stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output,
-                env=self._environment(host), cwd=self._folder, start_new_session=True,
-            )  # fmt: skip
+        command = [*processes.DIES_WITH_PARENT, *self._command(host)]
+        process = await processes.start(command, self._environment(host), self._folder, log)
         try:
             code = await process.wait()
             rebooted = self._marker(host).exists()
         finally:
             self.reboot(host)
-            await _end(process)
+            await processes.end(process)
         if not rebooted:
-            last = log.read_bytes()[-4096:].decode(errors="replace").strip().rpartition("\n")[2]
-            raise SwarmError(f"the agent program ended with exit code {code}: {last[-MOST_OUTPUT:]}")
+            raise SwarmError(f"the agent program ended with exit code {code}: {processes.last_line(log)}")
 
     def reboot(self, host: Host) -> None:
         """Let a host's agent see that it has rebooted, upon which it ends."""
@@ -201,31 +199,46 @@ class Programs:
     async def _relay(self, request: web.Request) -> web.StreamResponse:
         """Pass a request on to the service, and its response back."""
         body = await request.read()
-        host, operation = self._place(request.method, request.path, body)
-        if host is None:
+        of_controller = request.path.startswith(f"{BY_CONTROLLER}/")
+        path = request.path_qs.removeprefix(BY_CONTROLLER) if of_controller else request.path_qs
+        ident, operation = installer_programs.call(request.method, path.partition("?")[0], dict(request.query))
+        owner = self.installers.owners.get(ident)
+        host = owner if isinstance(owner, Host) else None
+        if owner is None:
+            host, operation = self._place(request.method, request.path, body)
+        if host is None and owner is None:
             return web.json_response({"code": 404, "reason": "not a request of a host of this swarm"}, status=404)
-        if operation == "reply inventory":
+        if host is not None and operation == "reply inventory":
             body = _with_hardware(host, body)
         headers = {name: request.headers[name] for name in HEADERS if name in request.headers}
         loop = asyncio.get_running_loop()
         started = loop.time()
         try:
             async with self._session.request(
-                request.method, self._settings.url + request.path_qs, headers=headers, data=body or None
+                request.method, self._settings.url + path, headers=headers, data=body or None
             ) as answer:
                 raw, status, kind = await answer.read(), answer.status, answer.content_type
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            self._stats.record(operation, loop.time() - started, 0, why(error), program=True)
+            self._stats.record(operation, loop.time() - started, 0, why(error), True, of_controller)
             return web.json_response({"code": 502, "reason": why(error)}, status=502)
         good = 200 <= status < 300
-        self._stats.record(
-            operation, loop.time() - started, status, None if good else f"HTTP status {status}", program=True
-        )
-        if good and operation == "register":
-            await self._registered(host)
-        elif good and operation == "instructions":
-            raw = self._steps(host, raw, loop.time())
+        wrong = None if good or status in ANSWERS.get(operation, ()) else f"HTTP status {status}"
+        self._stats.record(operation, loop.time() - started, status, wrong, True, of_controller)
+        if good and host is not None:
+            raw = await self._noted(host, operation, body, raw)
         return web.Response(status=status, body=raw, content_type=kind)
+
+    async def _noted(self, host: Host, operation: str, body: bytes, raw: bytes) -> bytes:
+        """Do what follows from a request that the service has accepted; return the response for the program."""
+        if operation == "register":
+            await self._registered(host)
+        elif operation == "instructions":
+            return self._steps(host, raw, asyncio.get_running_loop().time())
+        elif operation == "progress":  # of any host of the cluster, when the controller sends it
+            host.cluster.stages[host.number] = _field(body, "current_stage")
+        elif operation == "logs progress" and _field(body, "logs_state") == "requested":
+            await self._send_logs(host)
+        return raw
 
     def _place(self, method: str, path: str, body: bytes) -> tuple[Host | None, str]:
         """Return the host of a request and the operation's name, as simulated hosts have it; None for any other request."""
@@ -283,25 +296,25 @@ def _with_hardware(host: Host, body: bytes) -> bytes:
     return body if reply.get("exit_code") else dumps({**reply, "output": dumps(host.inventory())}).encode()
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a program and all that it has started. What does not end by SIGTERM is killed after `END_SECONDS`."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        try:
-            await asyncio.wait_for(process.wait(), END_SECONDS)
-        except TimeoutError:
-            continue
-    await process.wait()
+def _field(body: bytes, name: str) -> str:
+    """Return a text of a request's document, which the service has accepted; empty without it."""
+    try:
+        document = load_json(body, name="the request")
+    except ValueError:
+        return ""
+    return str(document.get(name, "")) if isinstance(document, dict) else ""
 
 
-def validate(agent: Path) -> None:
-    """Raise SwarmError if a file cannot be run as the agent program."""
-    if not agent.is_file():
-        raise SwarmError(f"--agent {agent}: no such file")
-    if not os.access(agent, os.X_OK):
-        raise SwarmError(f"--agent {agent}: is not executable")
+def validate(flag: str, program: Path) -> None:
+    """Raise SwarmError if a file cannot be run as the program of an option."""
+    if not program.is_file():
+        raise SwarmError(f"{flag} {program}: no such file")
+    if not os.access(program, os.X_OK):
+        raise SwarmError(f"{flag} {program}: is not executable")
     if not shutil.which("setpriv"):
-        raise SwarmError("--agent: requires setpriv, of the package util-linux")
+        raise SwarmError(f"{flag}: requires setpriv, of the package util-linux")
+    if flag != "--agent":
+        try:
+            installer_programs.namespace()
+        except SwarmError as error:
+            raise SwarmError(f"{flag}: {error}") from None

@@ -174,7 +174,8 @@ class Settings:
     laid over the resources that the swarm makes. `network_delay`: before each request, with as much again at random as `network_jitter`.
     `poll_limit`: most seconds between two polls of a host, for short runs against a service that requests 60 (0: as requested).
     `allow_unfinished`: clusters that are not installed when `duration` is over do not count as a failure.
-    `agent`: a program that runs the `share` of the hosts in its dry-run mode.
+    `agent`: a program that runs the `share` of the hosts in its dry-run mode; `installer`, `controller`: programs that then install
+    these hosts and control their clusters.
     `download`: what each host downloads before it registers, of `DOWNLOADS`.
     `bmc`: address of the hosts' BMCs, by which they are switched on; without it all appear during `ramp_up`.
     `thresholds`: name of a figure of `THRESHOLDS` -> the most it may be.
@@ -214,6 +215,8 @@ class Settings:
     poll_limit: float = 0.0
     download: tuple[str, ...] = ()
     agent: Path | None = None
+    installer: Path | None = None
+    controller: Path | None = None
     share: float = 0.05
     bmc: str = ""
     bmc_password: str = field(default="", repr=False)
@@ -274,6 +277,11 @@ class Settings:
             raise SwarmError("--download: cannot be used with --kubeconfig")
         if not 0 < self.share <= 1:
             raise SwarmError(f"--share {self.share:g}: must be above 0, and 1 at most")
+        for name in ("installer", "controller"):
+            if getattr(self, name) and not self.agent:
+                raise SwarmError(f"--{name}: requires --agent, whose hosts it installs")
+        if self.controller and self.operators:
+            raise SwarmError("--operators: cannot be used with --controller, whose dry-run mode has no OLM operators")
         if self.bmc and self.ramp_up:
             raise SwarmError("--ramp-up: cannot be used with --bmc, by which hosts are switched on")
         if self.operators and (self.discover or self.kubeconfig):
@@ -284,7 +292,9 @@ class Settings:
         values = asdict(self)
         for name in ("pull_secret", "agent_token", "user_token", "bmc_password", "template"):
             values.pop(name)
-        return values | {name: str(values[name] or "") for name in ("report", "kubeconfig", "agent")}
+        return values | {
+            name: str(values[name] or "") for name in ("report", "kubeconfig", "agent", "installer", "controller")
+        }
 
 
 def service_url(text: str) -> str:

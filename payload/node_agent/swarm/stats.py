@@ -27,6 +27,9 @@ NOT_WELL = frozenset(
     }
 )
 MOST_SAMPLES, MOST_DETAILED, MOST_MESSAGES = 3600, 2000, 1000
+INSTALLER, CONTROLLER = "installer, until the reboot", "controller, from the first reboot until installed"
+WHOLE = (INSTALLER, CONTROLLER)
+"""Rows of `step_times` and `program_times` that are no steps."""
 RATES = ("requests_per_s", "errors_per_s", "cpu_percent")
 WORST = ("p50_ms", "p99_ms", "late_p99_ms", "rss_mib")
 
@@ -117,7 +120,9 @@ class Stats:
     `ends`: results of clusters; `outcomes`: name, hosts, result and seconds of each; `failed`: the service's view of each
     that was not installed, of the first MOST_DETAILED with all details; `gave_up`: reasons of hosts.
     `lost`: requests that a lossy host never sent. `step_times`: of simulated hosts, from a step's arrival to its reply, and
-    between two polls; `program_operations`, `program_times`: the same of hosts that a program runs. `kinds`: hosts of both.
+    between two polls; `program_operations`, `program_times`: the same of hosts that a program runs. `kinds`: hosts of both, and how
+    many installers and controllers were programs. `controller_operations`: those of `operations` that controllers sent;
+    `program_controller_operations`: of controllers that are programs, which are in no other table.
     """
 
     begin: float = field(default_factory=time.monotonic)
@@ -134,6 +139,8 @@ class Stats:
     step_times: dict[str, Histogram] = field(default_factory=dict)
     program_operations: dict[str, Histogram] = field(default_factory=dict)
     program_times: dict[str, Histogram] = field(default_factory=dict)
+    controller_operations: dict[str, Histogram] = field(default_factory=dict)
+    program_controller_operations: dict[str, Histogram] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     download_times: dict[str, Histogram] = field(default_factory=dict)
     downloaded_bytes: Counter[str] = field(default_factory=Counter)
@@ -155,18 +162,28 @@ class Stats:
     _last: tuple[float, float, int, int] = (0.0, 0.0, 0, 0)
 
     def record(
-        self, operation: str, seconds: float, status: int, error: str | None = None, program: bool = False
+        self,
+        operation: str,
+        seconds: float,
+        status: int,
+        error: str | None = None,
+        program: bool = False,
+        controller: bool = False,
     ) -> None:
         """Count a request.
 
         operation: its name; seconds: how long it took; status: of HTTP, 0 without an answer; error: the problem with
-        its response, None if it is as it should be; program: whether a program made it, not a simulated host.
+        its response, None if it is as it should be; program: whether a program made it, not a simulated host;
+        controller: whether a controller did.
         """
-        table = self.program_operations if program else self.operations
-        histogram = table.get(operation)
-        if histogram is None:
-            histogram = table[operation] = Histogram()
-        histogram.add(seconds)
+        if program:
+            self.reached(
+                self.program_controller_operations if controller else self.program_operations, operation, seconds
+            )
+        else:
+            self.reached(self.operations, operation, seconds)
+            if controller:
+                self.reached(self.controller_operations, operation, seconds)
         self._recent.add(seconds)
         if error is not None:
             self.errors[operation, status] += 1
@@ -180,10 +197,10 @@ class Stats:
         seconds = round(time.monotonic() - self.begin, 1)
         self.outcomes.append({"cluster": name, "hosts": hosts, "end": end, "seconds": seconds})
 
-    def fail(self, name: str, end: str, body: dict[str, Any], simulated: dict[str, str]) -> None:
+    def fail(self, name: str, end: str, body: dict[str, Any], simulated: dict[str, str], program: str = "") -> None:
         """Store the service's last view of a cluster that was not installed.
 
-        end: how it ended; simulated: id of a host -> its failure. Only hosts that are not well are kept; after
+        end: how it ended; simulated: id of a host -> its failure; program: why one of it ended too early. Only hosts that are not well are kept; after
         MOST_DETAILED clusters one of each failure, with its first failing validation.
         """
         detailed = len(self.failed) < MOST_DETAILED
@@ -206,6 +223,7 @@ class Stats:
                 "end": end,
                 "status": body.get("status", ""),
                 "info": body.get("status_info", "")[:400],
+                "program": program,
                 "validations": failing(body, most),
                 "hosts": hosts[:20],
             }
@@ -230,7 +248,9 @@ class Stats:
         """
         now, cpu = time.monotonic() - self.begin, time.process_time()
         requests = sum(
-            histogram.count for table in (self.operations, self.program_operations) for histogram in table.values()
+            histogram.count
+            for table in (self.operations, self.program_operations, self.program_controller_operations)
+            for histogram in table.values()
         )
         then, cpu_then, requests_then, errors_then = self._last
         span = max(now - then, 1e-6)
@@ -272,6 +292,8 @@ class Stats:
             "time_to_reply": dict(sorted(self.step_times.items())),
             "program_operations": dict(sorted(self.program_operations.items())),
             "program_time_to_reply": dict(sorted(self.program_times.items())),
+            "controller_operations": dict(sorted(self.controller_operations.items())),
+            "program_controller_operations": dict(sorted(self.program_controller_operations.items())),
         }
         return {
             "began": round(self.began, 1),

@@ -34,7 +34,8 @@ def _memory(report: Report) -> float:
 
 
 def _error_share(report: Report) -> float:
-    requests = sum(row["count"] for row in report["operations"].values())
+    tables = ("operations", "program_operations", "program_controller_operations")
+    requests = sum(row["count"] for table in tables for row in report.get(table, {}).values())
     return 100 * _errors(report) / requests if requests else 0.0
 
 

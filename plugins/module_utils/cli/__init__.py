@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import NamedTuple
 
 from ..files import usual_umask
+from ..terminal import drop, say
 from ..vocabulary import Exit
-from .terminal import drop, say
 
 
 class Verb(NamedTuple):

@@ -13,11 +13,11 @@ from ..documents import load_yaml, read_file
 from ..errors import LabError
 from ..plan import rundir
 from ..state import write_atomic
+from ..terminal import say
 from ..vocabulary import Exit
 from . import forward
 from .cluster import Cluster, add_cluster, become, find
 from .output import add_output, print_output
-from .terminal import say
 
 _PACKAGES = {"kubectl": "kubernetes-client", "oc": "openshift-clients"}
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ..errors import LabError
 from ..sandbox import namespaces
+from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, become, find
-from .terminal import say
 
 
 def main(argv: list[str]) -> int:

@@ -21,10 +21,10 @@ from ..plan.model import Node, Plan
 from ..plan.outside import Machine, machines
 from ..sandbox import namespaces
 from ..state import owner
+from ..terminal import say
 from ..vocabulary import Exit
 from . import failure
 from .places import cluster_name, run_dir
-from .terminal import say
 
 INSIDE = "AGENTLAB_INSIDE"
 """Environment variable with the cluster in whose sandbox a verb runs."""

@@ -21,9 +21,9 @@ from ..log import Log
 from ..plan import rundir
 from ..plan.openshift_install import InstallerBuildError, check
 from ..redact import redact
+from ..terminal import say
 from ..vocabulary import Exit
 from .create import ASSETS, TARGETS, attempt
-from .terminal import say
 
 _CALLED = "agentlab compare"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from .._deps import optional
 from ..plan import rundir
 from ..plan.outside import machines
+from ..terminal import say
 from ..vocabulary import COMPONENTS, Exit
 from . import AGENT, VERBS
 from .parsers import parser_of
 from .places import PROFILES, run_dir
-from .terminal import say
 
 argcomplete = optional("argcomplete")
 

@@ -16,10 +16,10 @@ from ..files import explain
 from ..redact import redact
 from ..report.page import junit
 from ..state import write_atomic
+from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import add_cluster, again_inside, find
 from .output import add_output, print_output
-from .terminal import say
 
 JUNIT = "junit_conformance.xml"
 

@@ -12,9 +12,9 @@ from ..files import explain
 from ..plan import files, profile, rundir, secrets
 from ..redact import redact
 from ..state import write_atomic
+from ..terminal import say
 from ..vocabulary import Exit
 from .places import PROFILES, add_arguments, run_dir
-from .terminal import say
 
 CONFIG = "DEVSCRIPTS_CONFIG"
 """Environment variable with lines of a configuration, in jobs of OpenShift CI."""

@@ -19,12 +19,12 @@ from ..errors import LabError
 from ..packages import PackageError
 from ..plan import capacity, names, profile
 from ..sandbox import kvm, lifecycle, prune
+from ..terminal import say
 from ..vocabulary import Exit
 from . import lab, orphans
 from .output import add_output, print_output
 from .places import DEFAULT_PROFILE, PROFILES, ROOT
 from .scratch import PREFIX
-from .terminal import say
 
 Level = Literal["ok", "warning", "failed"]
 

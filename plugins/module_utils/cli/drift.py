@@ -14,9 +14,9 @@ from ..drift.facts import Change, Disagreement, Facts, changes, same
 from ..drift.report import Compared, page
 from ..errors import AgentlabError
 from ..files import new_file
+from ..terminal import say
 from ..vocabulary import Exit
 from .places import ROOT
-from .terminal import say
 
 TABLE = ROOT / "ci/canary.yml"
 _FACTS = {

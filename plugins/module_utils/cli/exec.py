@@ -11,10 +11,10 @@ from typing import Any
 
 from ..errors import LabError
 from ..sandbox import namespaces
+from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import add_cluster, become
 from .places import run_dir
-from .terminal import say
 
 
 def main(argv: list[str]) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 from ..documents import load_json, read_file
 from ..log import visible
 from ..plan.access import Access
+from ..terminal import say
 from .places import program
-from .terminal import say
 
 FILE = "logs/failure.json"
 """Written by the stdout callback, relative to the run directory."""

@@ -13,10 +13,10 @@ from ..errors import LabError
 from ..plan.faults import KINDS, ON_BRIDGE, SERVICES, Fault, ProfileFault, complete
 from ..plan.shapes import mismatches
 from ..sandbox import faults
+from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_inside, attempt
 from .output import add_output, print_output
-from .terminal import say
 
 NOW = {name: kind for name, kind in KINDS.items() if not kind.in_plan}
 """The kinds that can be injected into a running lab."""

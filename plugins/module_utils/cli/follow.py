@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ..state.events import FILE
-from .terminal import say
+from ..terminal import say
 
 _PACE = 0.5
 

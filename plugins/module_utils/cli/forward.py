@@ -18,10 +18,10 @@ from ..installer.state import StateError, load_wait_for
 from ..sandbox import forward, namespaces, processes, proxy
 from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
+from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, become, find
 from .output import add_output, print_output
-from .terminal import say
 
 PROXY = "proxy"
 """The target that is not a port inside: an HTTP proxy."""

@@ -21,13 +21,13 @@ from ..documents import load_yaml, read_file
 from ..errors import LabError
 from ..packages import PackageError, distribution, missing
 from ..plan import overrides
+from ..terminal import say
 from ..vocabulary import RUN_STAGES, Exit
 from . import LAB, day2, failure, follow, orphans, run_page
 from .cluster import absent, find
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, add_override, program, run_dir
 from .scratch import scratch
 from .stages import add_stages, restore, tags, unfinished, until
-from .terminal import say
 
 # Verbs after whose failure logs are gathered.
 _GATHER_AFTER = {"boot", "wait", "validate", "deploy", "add_nodes"}

@@ -12,9 +12,9 @@ from ..plan import rundir
 from ..plan.outside import machines
 from ..sandbox import namespaces
 from ..state import owner
+from ..terminal import say
 from .output import add_output, print_output
 from .places import run_dir
-from .terminal import say
 
 _COLUMNS = ("NAME", "TOPOLOGY", "STACK", "NODES", "MACHINES", "STATE", "OWNER", "RUN DIRECTORY")
 

@@ -25,9 +25,9 @@ from ..report.page import leases
 from ..report.secrets import of_run
 from ..report.ssh import ssh as ssh_to
 from ..sandbox import faults, services
+from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_inside, attempt
-from .terminal import say
 
 LIMIT = 60.0
 AGAIN = 5.0

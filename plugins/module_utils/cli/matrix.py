@@ -29,11 +29,11 @@ from ..errors import LabError
 from ..files import explain
 from ..plan import capacity, names, profile
 from ..state import write_atomic
+from ..terminal import say
 from ..vocabulary import Exit
 from .ci import TABLE, profile_of
 from .output import add_output, print_output
 from .places import ROOT, cluster_name, program, run_dir
-from .terminal import say
 
 #: Seconds between two lines that say what runs, and after an interruption until a job is killed.
 PROGRESS, END = 60.0, 120.0

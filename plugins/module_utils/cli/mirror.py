@@ -24,9 +24,9 @@ from ..release.registry import Registry
 from ..releases.distributions import of_version
 from ..sandbox.mirror import served
 from ..state import write_atomic
+from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import add_cluster, again_as_root, find
-from .terminal import say
 
 OUTPUT = "idms-oc-mirror.yaml"
 T = TypeVar("T")

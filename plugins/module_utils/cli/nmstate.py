@@ -14,8 +14,8 @@ from ..coreos.image import new_file
 from ..documents import DocumentError, decoded, read_file
 from ..files import explain
 from ..nmstate import LIMITS, NmstateError, external, generate, load
+from ..terminal import say
 from ..vocabulary import Exit
-from .terminal import say
 
 
 def main(argv: list[str]) -> int:

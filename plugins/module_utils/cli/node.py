@@ -13,11 +13,11 @@ from ..errors import LabError
 from ..plan import outside
 from ..plan.machines import Link, Nic, Node, interfaces
 from ..report.ssh import ssh as ssh_to
+from ..terminal import say
 from ..vocabulary import Exit
 from . import screen
 from .cluster import Cluster, add_cluster, again_inside, attempt, become
 from .output import add_output, print_output
-from .terminal import say
 
 TAIL_BYTES = 64 * 1024
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..plan import rundir
-from .terminal import say
+from ..terminal import say
 
 
 def add_output(parser: argparse._ActionsContainer) -> None:

@@ -9,10 +9,10 @@ import sys
 from .. import contradictions
 from ..plan import overrides, profile, rundir
 from ..plan.warnings import warnings
+from ..terminal import say
 from ..vocabulary import Exit
 from .output import add_output, print_output
 from .places import DEFAULT_PROFILE, PROFILES, add_arguments, add_override, run_dir
-from .terminal import say
 
 
 def main(argv: list[str]) -> int:

@@ -10,12 +10,12 @@ from pathlib import Path
 from ..errors import LabError
 from ..plan import names
 from ..sandbox import prune
+from ..terminal import say
 from ..vocabulary import Exit
 from . import orphans
 from .cluster import become
 from .output import add_output, print_output
 from .scratch import sweep
-from .terminal import say
 
 
 def main(argv: list[str]) -> int:

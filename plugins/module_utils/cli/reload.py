@@ -14,9 +14,9 @@ from ..errors import LabError
 from ..plan import overrides
 from ..plan.overrides import Kind
 from ..reload import lab, watch
+from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_as_root, attempt
-from .terminal import say
 
 _SHOWN = 3  # names of changed files
 # A line of Python's tracebacks and syntax errors, for a file of the images' code.

@@ -16,8 +16,8 @@ from ..report import replay
 from ..report.page.server import Server as PageServer
 from ..report.replay.server import SPEEDS, Events, Playing, ReplayServer, assets
 from ..reproduce import EvidenceError
+from ..terminal import say
 from ..vocabulary import Exit, Port
-from .terminal import say
 
 
 def speed(text: str) -> float:

@@ -12,8 +12,8 @@ from ..plan.profile import ProfileError
 from ..redact import redact
 from ..reproduce import EvidenceError, reproduce
 from ..state import write_atomic
+from ..terminal import say
 from ..vocabulary import Exit
-from .terminal import say
 
 
 def main(argv: list[str]) -> int:

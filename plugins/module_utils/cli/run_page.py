@@ -14,9 +14,9 @@ from ..errors import LabError
 from ..files import explain
 from ..report import page
 from ..report.page.server import Server
+from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import add_cluster, find
-from .terminal import say
 
 
 def main(argv: list[str]) -> int:

@@ -12,9 +12,9 @@ from ..errors import LabError
 from ..plan.model import Node
 from ..screen import steps as screen_steps
 from ..screen.steps import Step
+from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster
-from .terminal import say
 
 
 class _Append(argparse.Action):

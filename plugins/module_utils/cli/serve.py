@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..documents import load_json, read_file
+from ..terminal import say
 from ..vocabulary import Exit, Port
 from .replay import play, speed
-from .terminal import say
 
 SIGNERS = "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR"
 

@@ -14,11 +14,11 @@ from ..errors import LabError
 from ..snapshot import bundle, copies, lab
 from ..snapshot.manifest import Manifest
 from ..state import owner
+from ..terminal import say
 from ..version import VERSION
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_as_root, find
 from .output import add_output, print_output
-from .terminal import say
 
 
 def main(argv: list[str]) -> int:

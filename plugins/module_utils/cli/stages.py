@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..state import load
+from ..terminal import say
 from ..vocabulary import RUN_STAGES, Exit
 from . import orphans
-from .terminal import say
 
 
 def add_stages(parser: argparse.ArgumentParser) -> None:

@@ -8,10 +8,10 @@ import time
 
 from ..errors import LabError
 from ..report.status import HostStatus, Status, collect
+from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_inside, find
 from .output import add_output, print_output
-from .terminal import say
 
 _COLUMNS = ("HOST", "ROLE", "POWER", "MEDIUM", "STATUS", "STAGE", "INFO")
 _WIDTH = 60

@@ -7,9 +7,9 @@ import platform
 from importlib import metadata
 
 from ..releases import RELEASES
+from ..terminal import say
 from ..version import VERSION, commit
 from ..vocabulary import LAB_VERSION
-from .terminal import say
 
 
 def main(argv: list[str]) -> int:

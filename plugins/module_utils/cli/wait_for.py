@@ -15,9 +15,9 @@ from ..report.changes import WaitEvents
 from ..report.secrets import of_run
 from ..state import recording
 from ..state.events import FILE, Event, EventLog
+from ..terminal import say
 from ..vocabulary import Exit
 from ..waitfor import EVENTS, Recorder, wait_for
-from .terminal import say
 
 
 def parser() -> argparse.ArgumentParser:

@@ -118,6 +118,57 @@ def test_kubeconfigs_that_are_wrong(
     assert f"--kubeconfig {path}: {message}" in capsys.readouterr().err
 
 
+AUTHORITY = {
+    "current-context": "x", "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+    "clusters": [{"name": "c", "cluster": {"server": "https://h", "certificate-authority": "/nowhere/ca.crt"}}],
+    "users": [{"name": "u", "user": {}}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("flag", ["--kubeconfig", "--template"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "No such file or directory"),
+        ("", "Is a directory"),
+        ("a: [", "line 2: did not find expected node content"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_once(
+    flag: str, text: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "file.yaml"
+    if text:
+        path.write_text(text)
+    elif text == "":
+        path.mkdir()
+    assert main.main([flag, str(path)]) == 2
+    assert capsys.readouterr().err == f"agentlab swarm: {flag} {path}: {message}\n"
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        ({}, "certificate-authority /nowhere/ca.crt: No such file or directory"),
+        (
+            {"client-certificate": "/nowhere/tls.crt", "client-key": "/nowhere/tls.key"},
+            "client-certificate /nowhere/tls.crt, client-key /nowhere/tls.key: No such file or directory",
+        ),
+    ],
+)
+def test_a_file_that_a_kubeconfig_names(
+    user: dict[str, str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = json.loads(json.dumps(AUTHORITY))
+    if user:
+        del config["clusters"][0]["cluster"]["certificate-authority"]
+        config["users"][0]["user"] = user
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(config))
+    assert main.main(["--kubeconfig", str(path)]) == 2
+    assert capsys.readouterr().err == f"agentlab swarm: --kubeconfig {path}: {message}\n"
+
+
 def test_templates(tmp_path: Path) -> None:
     path = tmp_path / "template.yaml"
     path.write_text("kind: InfraEnv\napiVersion: x\nspec: {proxy: {httpProxy: http://p}}\n---\n")

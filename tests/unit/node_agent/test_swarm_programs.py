@@ -64,7 +64,7 @@ def test_programs_run_their_share_of_the_hosts(
     assert not {f"reply {kind}" for kind in KEPT} & set(result["program_operations"])
     assert {kind for kind in KEPT if f"reply {kind}" in result["operations"]} == set(KEPT)
     text = page.page({"settings": settings.public(), "stopped": False, "left": [], **result})
-    assert "runs 2 of the hosts" in text and "agent: per host" in text
+    assert "runs 2 of the hosts" in text and "program: per host" in text
     # Nothing is left: no process, no directory.
     assert not running(str(tmp_path)) and not list(tmp_path.glob("agentlab-swarm-*"))
 
@@ -86,10 +86,12 @@ def test_steps_that_change_this_machine_do_not_reach_a_program(kind: str) -> Non
     """Upstream's agent writes a boot entry for one of them, and reboots for another."""
     answered: list[dict[str, Any]] = []
 
-    async def registered(_host: hardware.Host) -> None:
+    async def awaited(_host: hardware.Host) -> None:
         """Not called."""
 
-    programs = Programs(Settings("http://127.0.0.1:1"), Stats(), registered, lambda _host, step: answered.append(step))
+    programs = Programs(
+        Settings("http://127.0.0.1:1"), Stats(), awaited, lambda _host, step: answered.append(step), awaited
+    )
     host = SimpleNamespace(me=SimpleNamespace(host_id="x"))
     steps = [{"step_type": one, "step_id": one, "args": []} for one in (kind, "inventory")]
     passed = json.loads(programs._steps(host, json.dumps({"instructions": steps}).encode(), 0.0))

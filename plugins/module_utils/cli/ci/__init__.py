@@ -25,11 +25,11 @@ from ...plan import profile, rundir
 from ...plan.model import Plan
 from ...report.page import junit
 from ...sandbox import faults, kvm, namespaces
+from ...terminal import say, say_or_drop
 from ...vocabulary import Exit
 from .. import forward
 from ..cluster import add_cluster, become, find
 from ..places import PROFILES, ROOT, program
-from ..terminal import say, say_or_drop
 from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, cases, checks_junit, fresh
 
 TABLE = ROOT / "ci/jobs.yml"

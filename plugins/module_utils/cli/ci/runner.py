@@ -28,9 +28,9 @@ from ...report.page.model import Run
 from ...report.secrets import of_run
 from ...state import write_atomic
 from ...state.owner import OwnerError
+from ...terminal import say_or_drop
 from .. import lab, orphans
 from ..places import PLAYBOOKS, ROOT, run_dir
-from ..terminal import say_or_drop
 
 if TYPE_CHECKING:
     import ansible_runner

@@ -15,8 +15,8 @@ from ..._deps import MissingLibrary
 from ...coreos import cpio, customize, image
 from ...coreos.errors import CoreosError, naming
 from ...files import explain
+from ...terminal import say
 from ...vocabulary import Exit
-from ..terminal import say
 from . import help as texts
 
 Command = Callable[[argparse.Namespace], None]

@@ -11,7 +11,7 @@ from ...coreos import miniso
 from ...coreos.errors import naming
 from ...coreos.iso import LiveIso
 from ...coreos.iso9660 import Iso9660, open_image
-from ..terminal import say
+from ...terminal import say
 from .common import ISO, Tree, notice, option, read_initrd, run, write_below
 
 

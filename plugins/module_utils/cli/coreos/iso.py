@@ -13,7 +13,7 @@ from ...coreos import customize, kargs, miniso, pxe
 from ...coreos.errors import CoreosError, naming
 from ...coreos.iso import LiveIso
 from ...coreos.iso9660 import Iso9660, open_image
-from ..terminal import say
+from ...terminal import say
 from .common import (
     CUSTOMIZE,
     DIRECTORY,

@@ -7,10 +7,10 @@ import os
 import sys
 from typing import TextIO
 
-from ..vocabulary import Exit
+from .vocabulary import Exit
 
 
-def say(text: object = "", stream: TextIO | None = None) -> None:
+def say(text: object = "", stream: TextIO | None = None, end: str = "\n") -> None:
     """Write a line to standard output, or to `stream`, at once.
 
     Exits as a program that SIGPIPE ends, when its reader closes the output; `BrokenPipeError` would be one of the `OSError`s
@@ -18,19 +18,21 @@ def say(text: object = "", stream: TextIO | None = None) -> None:
     """
     out = stream or sys.stdout
     try:
-        out.write(f"{text}\n")
+        out.write(f"{text}{end}")
         out.flush()
     except BrokenPipeError:
         drop(out)
         raise SystemExit(Exit.PIPE) from None
 
 
-def say_or_drop(text: object, stream: TextIO | None = None) -> None:
+def say_or_drop(text: object, stream: TextIO | None = None, end: str = "\n") -> None:
     """Write as `say`, but without a reader the text is lost, and the verb continues to its end."""
     with contextlib.suppress(SystemExit):
-        say(text, stream)
+        say(text, stream, end)
 
 
 def drop(stream: TextIO) -> None:
     """Lose what is still written to a stream without a reader: Python flushes it again at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
