@@ -18,6 +18,7 @@ LAYERS = (
         "_deps",
         "addresses",
         "bounded",
+        "built_modules",
         "deadline",
         "errors",
         "files",
