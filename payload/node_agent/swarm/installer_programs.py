@@ -197,7 +197,7 @@ class Installers:
     async def install(self, host: Host, wanted: dict[str, Any]) -> bool:
         """Run a host's installer until the host reboots. Returns False if it ended before; the cluster then knows why.
 
-        `wanted`: what the step `install` says.
+        `wanted`: the request of the step `install`.
         """
         assert self._settings.installer is not None
         cluster, me = host.cluster, host.me

@@ -29,7 +29,7 @@ NOT_WELL = frozenset(
 MOST_SAMPLES, MOST_DETAILED, MOST_MESSAGES = 3600, 2000, 1000
 INSTALLER, CONTROLLER = "installer, until the reboot", "controller, from the first reboot until installed"
 WHOLE = (INSTALLER, CONTROLLER)
-"""Rows of `step_times` and `program_times` that are no steps."""
+"""Rows of `step_times` and `program_times` besides those of steps."""
 RATES = ("requests_per_s", "errors_per_s", "cpu_percent")
 WORST = ("p50_ms", "p99_ms", "late_p99_ms", "rss_mib")
 

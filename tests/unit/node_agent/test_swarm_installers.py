@@ -75,7 +75,7 @@ def test_clusters_are_installed_by_programs(
     settings = Settings(service.url, topology={topology: 1}, share=share, **ours, **FAST | {"stall": 30.0})
     result = run(settings)
     assert result["ends"] == {"installed": 1} and not result["errors"], whys(result)
-    assert service.errors == ["finalizing stage in installed"]  # which is no error of a controller
+    assert service.errors == ["finalizing stage in installed"]  # not an error when a controller gets it
     kinds, with_program = result["kinds"], round(hosts * share + 0.01)
     assert kinds["program"] == with_program and kinds.get("simulated", 0) == hosts - with_program
     installers = kinds["installers"]
