@@ -13,7 +13,7 @@ from .. import signals
 from ..errors import LabError
 from ..plan import overrides
 from ..plan.overrides import Kind
-from ..reload import lab, watch
+from ..reload import lab, logins, watch
 from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_as_root, attempt
@@ -49,8 +49,8 @@ def main(argv: list[str]) -> int:
             raise LabError(f"--watch: {what.source} is not a directory, so it has no files to watch")
         prefix = cluster.enter(root=True)
         again_as_root(["reload", *argv])
-        running = lab.Lab(cluster.plan, cluster.directory, prefix, say)
-        with signals.raised():
+        with signals.raised(), logins.opened(cluster.directory, prefix) as connections:
+            running = lab.Lab(cluster.plan, prefix, connections, say)
             return _watch(running, what) if args.watch else _reload(running, what)
 
     return attempt(args.cluster, act)
@@ -94,6 +94,7 @@ def _reload(running: lab.Lab, what: What) -> int:
     from ....payload.machine_os.distro import BuildError, host
 
     begin = time.monotonic()
+    lab.log_in(running, what.component)
     chosen = {what.component: what.source} if what.source else {}
     storage = Path(running.plan["services"]["registry"]["storage"])
     try:

@@ -8,19 +8,16 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
-from pathlib import Path
 from typing import NamedTuple
 
 from ..documents import load_json
 from ..errors import LabError
 from ..plan.machines import Node, interfaces
 from ..plan.model import Plan
-from ..report.ssh import ssh
 from ..vocabulary import Component
 from . import on_node
+from .logins import Logins
 
-# A node that stops answers no more: without these, ssh would wait for it.
-_ALIVE = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=4")
 _SSH_FAILED = 255
 
 
@@ -76,11 +73,11 @@ class Attempt(NamedTuple):
 
 
 class Lab(NamedTuple):
-    """A running lab: prefix is the command that enters its network; report gets a line for users."""
+    """A running lab: prefix is the command that enters its network, from which `logins` are, too; report gets a line for users."""
 
     plan: Plan
-    run_dir: Path
     prefix: Sequence[str]
+    logins: Logins
     report: Callable[[str], None]
 
 
@@ -92,6 +89,12 @@ def places_of(component: str) -> tuple[Place, ...]:
             f"with another one. Reloaded are {', '.join(PLACES)}"
         )
     return PLACES[component]
+
+
+def log_in(lab: Lab, component: str) -> None:
+    """Begin to log in to the nodes that may run a component, for `replace`."""
+    nodes = {node["name"]: node for place in places_of(component) for node in _nodes(lab, place)}
+    lab.logins.begin(address for node in nodes.values() if (address := _address(node)))
 
 
 def replace(lab: Lab, component: str, image: str) -> bool:
@@ -123,9 +126,7 @@ def replace(lab: Lab, component: str, image: str) -> bool:
 
 def _phase(lab: Lab, place: Place, component: str, image: str) -> list[Attempt]:
     """Attempt a place on its nodes, one after the other until one fails, or all at the same time."""
-    nodes = lab.plan["nodes"]
-    if place.nodes is Nodes.RENDEZVOUS:
-        nodes = [node for node in nodes if node["name"] == lab.plan["rendezvous"]["node"]]
+    nodes = _nodes(lab, place)
     if place.nodes is Nodes.EACH:
         found: list[Attempt] = []
         for node in nodes:
@@ -137,6 +138,17 @@ def _phase(lab: Lab, place: Place, component: str, image: str) -> list[Attempt]:
         return list(pool.map(lambda node: _attempt(lab, node, place, component, image), nodes))
 
 
+def _nodes(lab: Lab, place: Place) -> Sequence[Node]:
+    nodes = lab.plan["nodes"]
+    if place.nodes is Nodes.RENDEZVOUS:
+        return [node for node in nodes if node["name"] == lab.plan["rendezvous"]["node"]]
+    return nodes
+
+
+def _address(node: Node) -> str | None:
+    return next((address["ip"] for nic in interfaces(node) for address in nic["addresses"]), None)
+
+
 def _undo(lab: Lab, component: str, replaced: Sequence[Attempt]) -> None:
     for one in reversed(replaced):
         lab.report(f"{one.node['name']}: back to the former image")
@@ -145,11 +157,10 @@ def _undo(lab: Lab, component: str, replaced: Sequence[Attempt]) -> None:
 
 def _attempt(lab: Lab, node: Node, place: Place, component: str, image: str) -> Attempt:
     """Run `on_node` on a node and report its steps."""
-    address = next((address["ip"] for nic in interfaces(node) for address in nic["addresses"]), None)
+    address = _address(node)
     if address is None:
         return Attempt(node, place, Outcome.SILENT, "", "it has no address in the plan")
-    target = ssh(lab.run_dir, address)
-    words = [*target[:-1], *_ALIVE, target[-1], "sudo", "python3", "-IS", "-", place.name, component, image]
+    words = [*lab.logins.command(address), "sudo", "python3", "-IS", "-", place.name, component, image]
     before = ""
     with tempfile.TemporaryFile("w+") as program, tempfile.TemporaryFile("w+") as errors:
         program.write(inspect.getsource(on_node))

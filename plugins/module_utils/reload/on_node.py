@@ -60,10 +60,7 @@ class Failed(Exception):
 
 
 class Place:
-    """Something that runs on this node with an image of the component.
-
-    component: name of it in the release. `secret` is the file with which podman pulls there.
-    """
+    """Something that runs on this node with an image of `component`. `secret` is the file with which podman pulls there."""
 
     secret = LIVE_SECRET
 
@@ -240,7 +237,8 @@ def once(unit: str) -> Iterator[None]:
         yield
     finally:
         setting.unlink()
-        run("systemctl", "daemon-reload")
+        # Nobody waits for this: it takes an emulated machine a second.
+        subprocess.Popen(("systemctl", "daemon-reload"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def wait(unit: str, works: Callable[[], bool]) -> None:

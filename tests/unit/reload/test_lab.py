@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.agentlab.ocp.payload.images import components
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
-from ansible_collections.agentlab.ocp.plugins.module_utils.reload import lab, on_node
+from ansible_collections.agentlab.ocp.plugins.module_utils.reload import lab, logins, on_node
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import COMPONENTS, Component
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
@@ -43,7 +43,7 @@ class Fake:
         self.folder, self.lines = folder, list[str]()
         self.table: dict[str, tuple[int, str]] = {}
         plan = build.build(profile.load("compact_ipv4", PROFILES), "lab")
-        self.lab = lab.Lab(plan, folder, ["env"], self.lines.append)
+        self.lab = lab.Lab(plan, ["env"], logins.Logins(folder, ["env"], folder), self.lines.append)
 
     def replace(self, component: str) -> bool:
         (self.folder / "table").write_text(json.dumps(self.table))
