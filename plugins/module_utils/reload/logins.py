@@ -51,7 +51,7 @@ class Logins:
     def command(self, address: str) -> tuple[str, ...]:
         """Return the ssh command prefix for a node, by the connection that was begun; it waits for its login.
 
-        Without a connection the command logs in by itself, and says why it cannot.
+        Without a connection the command logs in by itself, and prints why it cannot.
         """
         target = ssh(self._run_dir, address)
         master = self._masters.get(address)

@@ -237,7 +237,7 @@ def once(unit: str) -> Iterator[None]:
         yield
     finally:
         setting.unlink()
-        # Nobody waits for this: it takes an emulated machine a second.
+        # This is not waited for: it takes an emulated machine a second.
         subprocess.Popen(("systemctl", "daemon-reload"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
