@@ -237,8 +237,7 @@ def once(unit: str) -> Iterator[None]:
         yield
     finally:
         setting.unlink()
-        # This is not waited for: it takes an emulated machine a second.
-        subprocess.Popen(("systemctl", "daemon-reload"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        run("systemctl", "daemon-reload")
 
 
 def wait(unit: str, works: Callable[[], bool]) -> None:
