@@ -12,7 +12,6 @@ from ..shapes import Shape, ShapeError, check
 from ..state import write_atomic
 from . import gojson
 from .errors import InstallerError
-from .manifests.overrides import overrides_of
 from .models import Manifest
 
 FILENAME = ".openshift_install_state.json"
@@ -113,5 +112,7 @@ def load_wait_for(directory: Path) -> WaitFor:
     if token is None and profile.auth != "none":
         raise StateError(f"failed to load AuthConfig: {directory / FILENAME} has no {kind}")
     limits = profile.initialize_limits
+    from .manifests.overrides import overrides_of  # imports the rules of install-config, which other users do without
+
     fips = profile.fips_check and overrides_of(aci).get("fips") is True
     return WaitFor(ip, token, scheme, limits.get(spec.get("platformType", ""), limits[""]), fips)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from . import secrets, short
+from . import secrets
 from .model import Plan
 from .stored import checked
 
@@ -16,6 +16,8 @@ Hide = Callable[[Iterable[str]], object]
 def plan_of(given: Mapping[str, object], hide: Hide) -> Plan:
     """Return the option `plan`, or what replaces it (`short`). Raises `PlanError`, `ProfileError` when it is not valid."""
     if given["plan"] is None:
+        from . import short  # makes a plan, with all that this needs
+
         return short.plan(given)
     plan = checked(given["plan"])
     services = plan["services"]

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
-from .fields import Cidr, File, Host, Ip, Label, Mac, Name, Prefix, Size
-from .options import DigestSource
+from .fields import Cidr, File, Host, Ip, Label, Mac, Name, Prefix, Repository, Size
+
+
+class DigestSource(TypedDict):
+    """Mirrors of a repository, for images that are named by digest."""
+
+    source: Repository
+    """The repository."""
+    mirrors: list[Repository]
+    """Where its content is too, in the order of preference."""
 
 
 class ClusterNetwork(TypedDict):

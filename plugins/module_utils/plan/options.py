@@ -39,6 +39,7 @@ from .fields import (
     VlanId,
 )
 from .hypervisor_options import FurtherOptions, HypervisorOptions
+from .installer_inputs import DigestSource
 from .machine_options import NodeOptions, RoleOptions
 from .outside import OutsideMachineOptions, OutsideNetworkOptions
 from .settings import SETTINGS
@@ -280,15 +281,6 @@ class ServiceNetworkOptions(TypedDict, total=False):
     """IPv4 range."""
     ipv6: Cidr
     """IPv6 range."""
-
-
-class DigestSource(TypedDict):
-    """Mirrors of a repository, for images that are named by digest."""
-
-    source: Repository
-    """The repository."""
-    mirrors: list[Repository]
-    """Where its content is too, in the order of preference."""
 
 
 class ExternalOptions(TypedDict, total=False):
