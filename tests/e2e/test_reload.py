@@ -144,7 +144,7 @@ def test_changes_of_the_service_are_seen_in_a_running_lab(tmp_path: Path, guests
             quick(seen("watching"))
             assert title() == "a third line" and statuses() == ["known"]
 
-        verbs.call("ssh", NODE, "--", "sudo", "systemctl", "start", "start-cluster-installation")
+        verbs.call("ssh", NODE, "--", "sudo", "systemctl", "start", "--no-block", "start-cluster-installation")
         assert run("deploy") == 0
         assert f"{NODE} " in verbs.call("kubectl", "get", "nodes", "--no-headers")
     finally:
