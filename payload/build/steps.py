@@ -11,17 +11,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...plugins.module_utils.files import cache_directory
+
 KEPT = 8  # payloads: run directories refer to the base ISO of their payload
 
 Say = Callable[[str], None]
 
 
 def cache_root() -> Path:
-    """Return the cache of payloads and base ISOs, shared by all checkouts.
-
-    It is `$XDG_CACHE_HOME/agentlab`, or `~/.cache/agentlab`; it need not exist.
-    """
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agentlab"
+    """Return the cache of payloads and base ISOs, shared by all checkouts; it need not exist."""
+    return cache_directory()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ requirements:
 """
 
 import contextlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from ansible import module_utils
 from ansible.plugins.callback import CallbackBase
 from ansible.release import __version__
 from ansible_collections.agentlab.ocp.plugins.module_utils import built_modules
+from ansible_collections.agentlab.ocp.plugins.module_utils.files import cache_directory
 
 if TYPE_CHECKING:
     from ansible.executor.stats import AggregateStats
@@ -49,8 +49,7 @@ class CallbackModule(CallbackBase):
 
     def __init__(self) -> None:
         super().__init__()
-        home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        self._cache, self._key = Path(home, "agentlab/modules"), ""
+        self._cache, self._key = cache_directory() / "modules", ""
 
     def v2_playbook_on_start(self, playbook: Playbook) -> None:
         with contextlib.suppress(OSError):

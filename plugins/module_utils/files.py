@@ -30,6 +30,14 @@ _GIB = 1 << 30
 _MIB = 1 << 20
 
 
+def cache_directory() -> Path:
+    """Return the directory of what this user's runs share and can make again: `$XDG_CACHE_HOME/agentlab`, or `~/.cache/agentlab`.
+
+    It need not exist.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agentlab"
+
+
 def usual_umask() -> None:
     """Let others enter and read what this process creates without a mode of its own, whatever umask its user has.
 

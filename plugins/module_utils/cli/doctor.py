@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, TypedDict
 
+from .. import files
 from ..errors import LabError
 from ..packages import PackageError
 from ..plan import capacity, names, profile
@@ -143,7 +144,7 @@ def _capacity(name: str, wanted: profile.Profile) -> Iterator[Check]:
         ("disk", "disks", f"{has['disk_free_gib']} GiB free for {state_dir}"),
     ):
         yield _result(check, field not in lacking, f"{amount}, for {name}", lacking.get(field, ""))
-    cache = kvm.cache_directory()
+    cache = files.cache_directory()
     there = [path for path in (cache, *cache.parents) if path.exists()]
     free = shutil.disk_usage(there[0]).free >> 30
     yield _result("cache", free >= 2, f"{free} GiB free for {cache}", "free 2 GiB, or set XDG_CACHE_HOME")

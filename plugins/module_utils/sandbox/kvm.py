@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from ..documents import load_json, read_file
+from ..files import cache_directory
 from ..state import write_atomic
 
 LIMIT_SECONDS = 25.0
@@ -47,10 +48,6 @@ def domain_type(wanted: str, cache: Path | None = None) -> str:
     if wanted != "auto":
         return wanted
     return "kvm" if usable(cache)["usable"] else "qemu"
-
-
-def cache_directory() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agentlab"
 
 
 def usable(cache: Path | None = None) -> Answer:

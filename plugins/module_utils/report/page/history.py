@@ -18,8 +18,8 @@ from typing import TypedDict
 
 from ...documents import load_json, read_file
 from ...errors import AgentlabError
+from ...files import cache_directory
 from ...redact import redact
-from ...sandbox.kvm import cache_directory
 from ...state import write_atomic
 from ...state.events import printable
 from .model import Change, Run, Step
