@@ -18,12 +18,16 @@ requirements:
   - enable it in C(ansible.cfg), C(callbacks_enabled = agentlab.ocp.built_modules)
 """
 
+import base64
 import contextlib
+import dataclasses
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ansible import constants as C
 from ansible import module_utils
+from ansible.executor import module_common
 from ansible.plugins.callback import CallbackBase
 from ansible.release import __version__
 from ansible_collections.agentlab.ocp.plugins.module_utils import built_modules
@@ -59,5 +63,17 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
         if self._key:
-            with contextlib.suppress(OSError):
-                built_modules.keep(self._cache, self._key, Path(C.DEFAULT_LOCAL_TMP))
+            with contextlib.suppress(OSError, AttributeError):
+                built_modules.keep(self._cache, self._key, Path(C.DEFAULT_LOCAL_TMP), _compile)
+
+
+def _compile(packed: Path, kept: Path) -> None:
+    """Write a packed module with bytecode: `zip_data` of ansible-core's own class is the archive in base64.
+
+    Raises `AttributeError` with an ansible-core that has another class: its modules are packed in each run.
+    """
+    module = module_common._CachedModule.load(str(packed))
+    archive = built_modules.with_bytecode(base64.b64decode(module.zip_data))
+    part = kept.with_name(f".{kept.name}.{os.getpid()}")
+    dataclasses.replace(module, zip_data=base64.b64encode(archive)).dump(str(part))
+    part.rename(kept)

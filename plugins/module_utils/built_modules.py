@@ -4,23 +4,33 @@ ansible-core packs each module with all that it imports, at its first task in a 
 `ansiballz_cache` of its temporary directory (`executor/module_common.py`). Packing one of this collection takes half a
 second, because every import is looked for in every file: more than most modules need for their work. A version of
 ansible-core that keeps them elsewhere packs them as ever.
+
+What is packed are sources, which Python compiles at every task: half of the time that a module takes to start. So a kept module
+has its bytecode, too. Another version of Python ignores it, and compiles the sources.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import importlib.util
+import io
+import marshal
 import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 FOLDER = "ansiballz_cache"
 OURS = "ansible_collections.agentlab.ocp."
 PLAIN = "-none"
 """Ends the names of those that are packed without a debugger or coverage."""
+UNCHECKED_HASH = 1
+"""The flag of bytecode that is used without a look at its source (PEP 552)."""
 MOST_KEYS = 3
 """So many states of the sources are kept: those of the checkouts that are in use."""
 
@@ -54,10 +64,11 @@ def fetch(cache: Path, name: str, temporary: Path) -> None:
     os.utime(kept)
 
 
-def keep(cache: Path, name: str, temporary: Path) -> None:
+def keep(cache: Path, name: str, temporary: Path, improve: Callable[[Path, Path], None]) -> None:
     """Keep what a run has packed of this collection, and remove the keys that were used least recently.
 
-    The arguments are those of `fetch`. Raises `OSError`.
+    improve: writes the file of a kept module (second argument) from that of a packed one (first); another one may have written it
+    already. The other arguments are those of `fetch`. Raises `OSError`.
     """
     packed = [path for path in (temporary / FOLDER).glob(f"{OURS}*{PLAIN}") if not (cache / name / path.name).exists()]
     if not packed:
@@ -66,11 +77,35 @@ def keep(cache: Path, name: str, temporary: Path) -> None:
     if not _is_own(cache):
         return
     for path in packed:
-        with contextlib.suppress(FileExistsError):
-            _same(path, cache / name / path.name)
+        improve(path, cache / name / path.name)
     used = sorted((path for path in cache.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
     for old in used[:-MOST_KEYS]:
         shutil.rmtree(old, ignore_errors=True)
+
+
+def with_bytecode(archive: bytes) -> bytes:
+    """Return a zip archive of Python sources with their bytecode beside them, as `zipimport` looks for it.
+
+    A source that this Python cannot compile stays without. Raises `zipfile.BadZipFile`.
+    """
+    changed = io.BytesIO(archive)
+    with zipfile.ZipFile(changed, "a", zipfile.ZIP_DEFLATED) as members:
+        for member in members.infolist():
+            if member.filename.endswith(".py"):
+                with contextlib.suppress(SyntaxError, ValueError):
+                    bytecode = _bytecode(member.filename, members.read(member))
+                    members.writestr(
+                        zipfile.ZipInfo(f"{member.filename}c", member.date_time), bytecode, zipfile.ZIP_DEFLATED
+                    )
+    return changed.getvalue()
+
+
+@functools.cache
+def _bytecode(name: str, source: bytes) -> bytes:
+    """Most sources are in most modules: each is compiled once."""
+    code = compile(source, name, "exec", dont_inherit=True)
+    header = importlib.util.MAGIC_NUMBER + UNCHECKED_HASH.to_bytes(4, "little") + importlib.util.source_hash(source)
+    return header + marshal.dumps(code)
 
 
 def _same(path: Path, there: Path) -> None:

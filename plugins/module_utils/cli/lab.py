@@ -326,14 +326,16 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int, ou
         "AGENTLAB_FAILURE": str(directory / failure.FILE),
         "ANSIBLE_LOCAL_TEMP": str(temporary),
         "TMPDIR": str(temporary),
-        "PYTHONUNBUFFERED": "1",  # a pipe shows the progress at once, and a pipe without a reader is noticed
         **orphans.mark(directory),
     }
+    # Python would read each module byte by byte from its standard input, which takes longer than to run it.
+    environment.pop("PYTHONUNBUFFERED", None)
     # A signal that comes while Ansible is being started waits until it can be passed on.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         process = subprocess.Popen(
-            [str(binaries / command[0]), *command[1:]],
+            # Unbuffered: a pipe shows the progress at once, and a pipe without a reader is noticed.
+            [sys.executable, "-u", str(binaries / command[0]), *command[1:]],
             env=environment,
             pass_fds=[lock],
             preexec_fn=_interrupted_with_us,

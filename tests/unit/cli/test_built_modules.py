@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 from ansible_collections.agentlab.ocp.plugins.module_utils import built_modules
@@ -35,7 +38,7 @@ def names(temporary: Path) -> list[str]:
 def test_a_run_begins_with_what_an_earlier_one_packed(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     others = ("ansible.modules.ping-ZIP_DEFLATED-none", f"{NAME[:-5]}-coverage", f"{NAME}.lock")
-    built_modules.keep(cache, "key", packed(tmp_path / "first", NAME, *others))
+    built_modules.keep(cache, "key", packed(tmp_path / "first", NAME, *others), shutil.copyfile)
     (tmp_path / "second").mkdir()
     built_modules.fetch(cache, "key", tmp_path / "second")
     assert names(tmp_path / "second") == [NAME]
@@ -46,10 +49,10 @@ def test_a_run_begins_with_what_an_earlier_one_packed(tmp_path: Path) -> None:
 
 def test_a_module_that_is_replaced_in_a_run_does_not_change_the_cache(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    built_modules.keep(cache, "key", packed(tmp_path / "first", NAME))
+    built_modules.keep(cache, "key", packed(tmp_path / "first", NAME), shutil.copyfile)
     (tmp_path / "second").mkdir()
     built_modules.fetch(cache, "key", tmp_path / "second")
-    built_modules.keep(cache, "key", tmp_path / "second")
+    built_modules.keep(cache, "key", tmp_path / "second", shutil.copyfile)
     part = tmp_path / "second" / "part"
     part.write_text("another")
     part.rename(tmp_path / "second" / built_modules.FOLDER / NAME)
@@ -58,7 +61,7 @@ def test_a_module_that_is_replaced_in_a_run_does_not_change_the_cache(tmp_path: 
 
 def test_a_cache_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    built_modules.keep(cache, "key", packed(tmp_path / "first", NAME))
+    built_modules.keep(cache, "key", packed(tmp_path / "first", NAME), shutil.copyfile)
     cache.chmod(0o777)
     (tmp_path / "second").mkdir()
     built_modules.fetch(cache, "key", tmp_path / "second")
@@ -68,7 +71,7 @@ def test_a_cache_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
 def test_the_keys_that_were_used_last_are_kept(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     for number in range(built_modules.MOST_KEYS + 2):
-        built_modules.keep(cache, f"key{number}", packed(tmp_path / f"run{number}", NAME))
+        built_modules.keep(cache, f"key{number}", packed(tmp_path / f"run{number}", NAME), shutil.copyfile)
         os.utime(cache / f"key{number}", (number, number))
     assert sorted(path.name for path in cache.iterdir()) == ["key2", "key3", "key4"]
 
@@ -110,3 +113,44 @@ def test_ansible_uses_them(tmp_path: Path) -> None:
     assert "none.iso" in shown()
     kept.write_text("no module")
     assert "none.iso" not in shown()
+    kept.unlink()
+    assert "none.iso" in shown()
+    assert kept.exists()
+
+
+def archive(**members: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as zipped:
+        for name, source in members.items():
+            zipped.writestr(f"{name}.py", source)
+    return packed.getvalue()
+
+
+def imported(path: Path, python: str = sys.executable) -> str:
+    """What importing `one` from this archive shows."""
+    done = subprocess.run(
+        [python, "-c", "import one"], env={"PYTHONPATH": str(path)}, capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_kept_module_is_not_compiled_again(tmp_path: Path) -> None:
+    """Python says where it found the code of a module; a traceback has the line of the source."""
+    changed = tmp_path / "modules.zip"
+    changed.write_bytes(built_modules.with_bytecode(archive(one="print(__spec__.origin)\nraise SystemError('here')\n")))
+    assert "modules.zip/one.pyc" in imported(changed)
+    assert 'File "one.py", line 2' in imported(changed)
+
+
+def test_bytecode_of_another_python_is_not_used(tmp_path: Path) -> None:
+    changed = tmp_path / "modules.zip"
+    content = built_modules.with_bytecode(archive(one="print(__spec__.origin)"))
+    with zipfile.ZipFile(io.BytesIO(content)) as members, zipfile.ZipFile(changed, "w") as other:
+        for name in members.namelist():
+            other.writestr(name, b"\0\0\r\n" + members.read(name)[4:] if name.endswith("c") else members.read(name))
+    assert "modules.zip/one.py\n" in imported(changed)
+
+
+def test_a_source_that_cannot_be_compiled_stays_without_bytecode() -> None:
+    with zipfile.ZipFile(io.BytesIO(built_modules.with_bytecode(archive(one="a = 1", two="a = ")))) as members:
+        assert sorted(members.namelist()) == ["one.py", "one.pyc", "two.py"]

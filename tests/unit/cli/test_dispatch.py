@@ -358,7 +358,9 @@ time.sleep(60)
 
 @pytest.mark.parametrize(("whom", "number"), [("group", signal.SIGINT), ("verb", signal.SIGTERM)])
 def test_who_interrupts_a_verb_lets_ansible_end_its_tasks(tmp_path: Path, whom: str, number: int) -> None:
-    code = f"import sys; from pathlib import Path; from {PACKAGE} import lab\nsys.exit(lab._ansible(['python', '-c', {SLOW_TO_END!r}], Path(), Path(), 1))"
+    (tmp_path / "ansible").write_text(SLOW_TO_END)
+    command = [str(tmp_path / "ansible")]
+    code = f"import sys; from pathlib import Path; from {PACKAGE} import lab\nsys.exit(lab._ansible({command}, Path(), Path(), 1))"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -499,3 +501,13 @@ def test_a_cluster_name_is_one_folder(
         cli.main([*verb.split(), "--cluster", name])
     assert ended.value.code == 2
     assert f"{name!r} is not a cluster's name" in capsys.readouterr().err
+
+
+def test_modules_do_not_inherit_what_makes_reading_them_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ansible itself is unbuffered, or a pipe would show the progress late."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    script, out = tmp_path / "ansible", tmp_path / "out"
+    script.write_text("import os, sys\nprint(sys.stdout.write_through, os.environ.get('PYTHONUNBUFFERED'))\n")
+    with out.open("w+") as shown:
+        assert lab._ansible([str(script)], tmp_path, tmp_path, shown.fileno(), shown) == 0
+    assert out.read_text() == "True None\n"
