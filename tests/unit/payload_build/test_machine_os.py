@@ -332,3 +332,15 @@ def test_iso_makes_the_minimal_one(live_iso: Path, tmp_path: Path) -> None:
         assert "coreos.liveiso=" not in image.kargs.current
         names = {path for path, __ in image.fs.walk()}
     assert "images/pxeboot/initrd.img" in names and iso.ROOTFS not in names
+
+
+def test_what_works_in_tmp_starts_after_it_is_emptied() -> None:
+    """A unit without default dependencies starts beside `systemd-tmpfiles-setup.service`, which empties /tmp of this system."""
+    live = FILES.parents[2] / "roles/agent_image/files/live"
+    early = [unit for unit in sorted((live / "units").iterdir()) if "DefaultDependencies=no" in unit.read_text()]
+    assert early
+    for unit in early:
+        drop_ins = FILES / "rootfs/usr/lib/systemd/system" / f"{unit.name}.d"
+        lines = "".join(path.read_text() for path in (unit, *drop_ins.glob("*.conf"))).splitlines()
+        after = [name for line in lines if line.startswith("After=") for name in line.removeprefix("After=").split()]
+        assert "systemd-tmpfiles-setup.service" in after, unit.name
