@@ -12,6 +12,7 @@ description:
   - Keeps the modules of this collection as ansible-core packs them for a host, in C(agentlab/modules) below E(XDG_CACHE_HOME), and uses them in
     later runs until a file of the collection or of ansible-core changes. That saves half a second for each module and run.
   - Modules of other collections are packed in each run, as ever.
+  - Loads the connection plugin P(agentlab.ocp.sandbox#connection) once. Otherwise each task would load it, and what it imports, anew.
 author:
   - The agentlab authors (@agentlab)
 requirements:
@@ -29,6 +30,7 @@ from ansible import constants as C
 from ansible import module_utils
 from ansible.executor import module_common
 from ansible.plugins.callback import CallbackBase
+from ansible.plugins.loader import connection_loader
 from ansible.release import __version__
 from ansible_collections.agentlab.ocp.plugins.module_utils import built_modules
 from ansible_collections.agentlab.ocp.plugins.module_utils.files import cache_directory
@@ -56,6 +58,8 @@ class CallbackModule(CallbackBase):
         self._cache, self._key = cache_directory() / "modules", ""
 
     def v2_playbook_on_start(self, playbook: Playbook) -> None:
+        # Each task is a fork of this process.
+        connection_loader.get("agentlab.ocp.sandbox", class_only=True)
         with contextlib.suppress(OSError):
             trees = (_PLUGINS / "modules", _PLUGINS / "module_utils", Path(module_utils.__file__).parent)
             self._key = built_modules.key(__version__, trees)
