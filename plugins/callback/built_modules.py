@@ -12,7 +12,7 @@ description:
   - Keeps the modules of this collection as ansible-core packs them for a host, in C(agentlab/modules) below E(XDG_CACHE_HOME), and uses them in
     later runs until a file of the collection or of ansible-core changes. That saves half a second for each module and run.
   - Modules of other collections are packed in each run, as ever.
-  - Loads the connection plugin P(agentlab.ocp.sandbox#connection) once. Otherwise each task would load it, and what it imports, anew.
+  - Loads the connection plugin P(agentlab.ocp.sandbox#connection) once. Otherwise each task would load it, and what it imports.
 author:
   - The agentlab authors (@agentlab)
 requirements:

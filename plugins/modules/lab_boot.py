@@ -104,9 +104,9 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import SECRETS, STANDALONE, changed, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.lab import Lab
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import standalone
 
 

@@ -56,12 +56,12 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import STANDALONE, changed, run
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, storage
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults, given, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import carried
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, standalone
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..libvirt import domain, storage
 from ..plan.machines import Node
+from ..plan.modes import Medium
 
 if TYPE_CHECKING:
     import libvirt
@@ -23,7 +24,7 @@ class Machine:
     """
 
     def __init__(
-        self, connection: libvirt.virConnect, name: str, medium: domain.Medium = "cdrom", more: Sequence[str] = ()
+        self, connection: libvirt.virConnect, name: str, medium: Medium = "cdrom", more: Sequence[str] = ()
     ) -> None:
         self._connection, self._name, self._medium, self._more = connection, name, medium, more
         self._domain = connection.lookupByName(name)

@@ -16,9 +16,9 @@ from ..plan import iscsi
 from ..plan.faults import of_kind
 from ..plan.machines import Node, carried
 from ..plan.model import BootMode, Plan
+from ..plan.modes import MODES
 from . import bmc, domain, media, sequence
 from .machine import Machine
-from .modes import MODES
 
 if TYPE_CHECKING:
     import libvirt

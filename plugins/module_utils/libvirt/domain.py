@@ -10,11 +10,12 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LabError
 from ..plan.iscsi import NETWORK
 from ..plan.machines import Disk, Nic, Node
+from ..plan.modes import Medium
 from ..plan.outside import Machine
 from ..state.owner import Owner
 from . import LOGS
@@ -28,7 +29,6 @@ METADATA = "{https://agentlab.test/xmlns/1.0}node"
 # What RHEL 9 needs (x86-64-v2). `-cpu max` costs TCG half of its speed.
 TCG_CPU = "Nehalem"
 AGENT_CHANNEL = "org.qemu.guest_agent.0"  # by which libvirt knows the QEMU guest agent
-Medium = Literal["cdrom", "usb", "network", "lun"]
 _COMPARED = {("scsi", "virtio-scsi"), ("usb", "none"), ("usb", "qemu-xhci")}
 UNDEFINE = 4 | 2 | 1 | 16  # NVRAM | SNAPSHOTS_METADATA | MANAGED_SAVE | CHECKPOINTS_METADATA
 

@@ -9,10 +9,11 @@ from . import boot_modes, inventory, links
 from .bmcs import SCHEMES
 from .build import node_names, node_roles
 from .faults import KINDS
+from .modes import those
 from .options import Profile
 from .problems import Finding, Path, duplicates
 
-_MODES = ("redfish", "minimal", "manual")
+_MODES = those(lambda mode: mode.configured and (mode.bmc or not mode.boots))
 _OF_VMS = (
     "vcpus",
     "memory_mib",

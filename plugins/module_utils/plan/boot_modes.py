@@ -11,16 +11,19 @@ from .fields import BootMode
 from .machine_options import DiskOptions
 from .machines import Disk
 from .model import Boot
+from .modes import MODES, Mode
 from .options import Profile
-
-FETCHED = ("pxe", "minimal")
-"""Boot modes in which firmware or initramfs fetches the root file system, before a machine has its static addresses."""
 
 
 def boot_mode(profile: Profile) -> BootMode:
     """Return how the machines boot: the installer's image for platform external is a minimal one, which virtual media need the rest of."""
     mode = profile["boot"]["mode"]
     return "minimal" if mode == "redfish" and profile["platform"] == "external" else mode
+
+
+def mode_of(profile: Profile) -> Mode:
+    """Return what follows from how the machines boot."""
+    return MODES[boot_mode(profile)]
 
 
 def boot(profile: Profile, url: str) -> Boot:

@@ -11,7 +11,7 @@ from ..addresses import in_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
 from . import bmcs, dialog, faults, hypervisors, ipi, iscsi, names, outside_build, proxied, tests
 from .balancers import balancer, balances
-from .boot_modes import FETCHED, boot, boot_mode, node_disks
+from .boot_modes import boot, mode_of, node_disks
 from .fields import Addressing, Platform, Role
 from .host_network import network_config
 from .links import of_node, of_role
@@ -59,7 +59,7 @@ def build(profile: Profile, cluster: str) -> Plan:
     """
     domain = f"{cluster}.{profile['base_domain']}"
     dhcp = any(addressing_of(profile, name, role) != "static" for name, role, __ in node_names(profile))
-    machine = machine_network(profile, cluster, domain, dhcp=dhcp or boot_mode(profile) in FETCHED)
+    machine = machine_network(profile, cluster, domain, dhcp=dhcp or mode_of(profile).fetches)
     networks = [machine, *(extra_network(extra, profile, cluster, dhcp=dhcp) for extra in profile["extra_networks"])]
     segments = [segment(name, profile, cluster, machine) for name in profile["segments"]]
     tag(networks, profile)

@@ -36,6 +36,7 @@ from . import (
 from .build import day2_names, node_names, node_roles
 from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
+from .modes import those
 from .names import mac_address
 from .options import Profile
 from .presets import ROLES
@@ -49,7 +50,7 @@ _BRIDGE_LENGTH = 15
 _NAMES = ""  # no field has this name
 
 # Boot modes in which each machine gets an image of its own.
-_OWN_IMAGE = ("redfish", "minimal", "cdrom")
+_OWN_IMAGE = those(lambda mode: mode.from_iso and mode.boots)
 # Faults of images -> what is true of the lab payload's alone.
 _OF_LAB_IMAGES = {
     "component_fails": "can be modified", "image_missing": "can be modified", "unsigned_image": "are known to have no signature",

@@ -13,10 +13,11 @@ from typing import Any
 from ..addresses import in_url
 from ..merging import merge
 from ..release.mirror_set import MirrorSource
-from ..vocabulary import SETTINGS_MANIFEST, WITH_VIPS
+from ..vocabulary import BOOT_ARTIFACTS, SETTINGS_MANIFEST, WITH_VIPS
 from . import disks, faults, ipi, phases, proxied
 from .machines import Node
 from .model import Plan
+from .modes import MODES
 from .options import DigestSource
 from .topologies import TOPOLOGIES
 
@@ -100,10 +101,11 @@ def agent_config(plan: Plan) -> dict[str, Any]:
         "rendezvousIP": plan["rendezvous"]["ip"],
         "additionalNTPSources": plan["installer"]["ntp_sources"],
     }
-    if plan["boot"]["mode"] in ("minimal", "pxe", "iscsi"):
+    beside = MODES[plan["boot"]["mode"]].beside
+    if beside is not None:
         config["bootArtifactsBaseURL"] = plan["services"]["http"]["url"]
     # With platform external the image is minimal anyway.
-    if plan["boot"]["mode"] in ("minimal", "iscsi") and plan["cluster"]["platform"] != "external":
+    if beside == BOOT_ARTIFACTS and plan["cluster"]["platform"] != "external":
         config["minimalISO"] = True
     if not _hosts_in_install_config(plan):
         config["hosts"] = [_host(plan, node) for node in phases.installed(plan)]

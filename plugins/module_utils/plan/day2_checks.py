@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from ..releases import LATEST, RELEASES, since
 from .build import day2_names, node_roles
+from .modes import those
 from .options import Profile
 from .problems import Finding
 
-_MODES = ("redfish", "minimal", "cdrom", "manual")
+_MODES = those(lambda mode: mode.from_iso)
 
 
 def check_day2(profile: Profile, _cluster: str) -> Iterator[Finding]:

@@ -10,12 +10,13 @@ from ..addresses import family
 from . import boot_modes, hypervisors, links
 from .build import machine, node_names
 from .faults import KINDS
+from .modes import those
 from .options import Profile
 from .problems import Finding, Path, duplicates
 
 _MOST = 16
 """Further hypervisors: the links between sandboxes are numbered in one byte, and each has an address in every network."""
-_MODES = ("redfish", "minimal")
+_MODES = those(lambda mode: mode.bmc and mode.configured)
 _RESERVED = (hypervisors.FIRST, "observer", "localhost")
 """Names that the inventory has, or Ansible."""
 

@@ -9,10 +9,11 @@ from .boot_modes import boot_mode, node_disks
 from .build import machine, node_names
 from .faults import EXTRA, MEDIA
 from .fields import Role
+from .modes import those
 from .options import Profile
 from .problems import Finding, Path
 
-_NO_MEDIUM = ("pxe", "iscsi", "manual")
+_NO_MEDIUM = those(lambda mode: not mode.removable)
 _NOT_SUPPORTED = {
     "wwn_with_extension": "WWN extensions are not supported in root device hints",
     "wwn_vendor_extension": "WWN vendor extensions are not supported in root device hints",

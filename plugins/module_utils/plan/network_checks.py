@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from . import build
-from .boot_modes import FETCHED, boot_mode
+from .boot_modes import mode_of
 from .build import node_names
 from .fields import Family
 from .options import Profile
@@ -179,7 +179,7 @@ def check_slaac(profile: Profile, _cluster: str) -> Iterator[Finding]:
         mtu = network.get("mtu", profile["network"]["mtu"])
         if mtu != MTU and "ipv4" not in families:  # an IPv4 lease has it
             yield (*path, "mtu"), mtu, nmstate
-    if FAMILIES[profile["stack"]][0] == "ipv6" and boot_mode(profile) in FETCHED:
+    if FAMILIES[profile["stack"]][0] == "ipv6" and mode_of(profile).fetches:
         yield ("addressing",), "slaac", "must be dhcp or static: machines boot from the network by DHCPv6"
     yield from _slaac_of_nodes(profile)
 

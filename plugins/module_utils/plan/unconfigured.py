@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..releases import LATEST, RELEASES, since
-from .boot_modes import boot_mode
+from .boot_modes import boot_mode, mode_of
 from .build import addressing_of, machine, node_names, platform_of
-from .fields import BootMode
 from .options import Profile
 from .problems import Finding, Path
 from .topologies import TOPOLOGIES
 
-MODES: tuple[BootMode, ...] = ("config-image", "interactive")
 _HINTS = ("root_device", "root_device_hints")
 _OF_AGENT_CONFIG = ("duplicate_hostname", "wrong_root_device", "wrong_token")
 
 
 def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Yield what these boot modes cannot do; a finding is path, value, and what would be right."""
-    mode = boot_mode(profile)
-    if mode not in MODES:
+    if mode_of(profile).configured:
         return
+    mode = boot_mode(profile)
     place: Path = ("boot", "mode")
     build = profile["release"]["installer"]
     for name in ("binary", "git"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..boot.modes import MODES, Mode
 from ..libvirt import network
 from ..plan.iscsi import NETWORK
 from ..plan.machines import Network
 from ..plan.model import Plan
+from ..plan.modes import MODES, Mode
 from ..state.owner import Owner
 from . import host, uplink
 

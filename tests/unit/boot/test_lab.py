@@ -11,10 +11,10 @@ from typing import Any, get_args
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, lab
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import bmcs
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.fields import BootMode
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.modes import MODES
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("master-0", "master-1")

@@ -135,7 +135,7 @@ def imported(path: Path, python: str = sys.executable) -> str:
 
 
 def test_a_kept_module_is_not_compiled_again(tmp_path: Path) -> None:
-    """Python says where it found the code of a module; a traceback has the line of the source."""
+    """Python prints where it found the code of a module; a traceback has the line of the source."""
     changed = tmp_path / "modules.zip"
     changed.write_bytes(built_modules.with_bytecode(archive(one="print(__spec__.origin)\nraise SystemError('here')\n")))
     assert "modules.zip/one.pyc" in imported(changed)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import booted
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, phases, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.modes import MODES
 
 GIB = 1 << 30
 ISO = "BOOT_IMAGE=/images/pxeboot/vmlinuz coreos.liveiso=lab-os-4.22.0 ignition.firstboot ignition.platform.id=metal\n"

@@ -335,7 +335,7 @@ def test_iso_makes_the_minimal_one(live_iso: Path, tmp_path: Path) -> None:
 
 
 def test_what_works_in_tmp_starts_after_it_is_emptied() -> None:
-    """A unit without default dependencies starts beside `systemd-tmpfiles-setup.service`, which empties /tmp of this system."""
+    """A unit without default dependencies starts at the time of `systemd-tmpfiles-setup.service`, which empties /tmp of this system."""
     live = FILES.parents[2] / "roles/agent_image/files/live"
     early = [unit for unit in sorted((live / "units").iterdir()) if "DefaultDependencies=no" in unit.read_text()]
     assert early

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, configs, iscsi, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.owner import Owner
 

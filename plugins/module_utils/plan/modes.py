@@ -1,13 +1,15 @@
-"""The boot modes: what each one publishes, and what drives the machines."""
+"""The boot modes: what each one publishes, what drives the machines, and what follows from that for a profile."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from ..libvirt.domain import Medium
-from ..plan.model import BootMode
 from ..vocabulary import BOOT_ARTIFACTS, CONFIG_IMAGE
+from .fields import BootMode
+
+Medium = Literal["cdrom", "usb", "network", "lun"]
 
 
 class Mode(NamedTuple):
@@ -17,7 +19,8 @@ class Mode(NamedTuple):
     are empty.
     published: whether machines fetch it from the lab's file server; otherwise it is a file of the hypervisor. beside: the folder,
     seen from the image, whose files are published in any case. second: name of a file next to the image, which machines get in a second
-    drive. boots: whether the lab boots the machines, or a person does.
+    drive. boots: whether the lab boots the machines, or a person does. configured: whether the image has the cluster; otherwise hosts
+    get it after they have booted.
     """
 
     bmc: bool = False
@@ -26,6 +29,22 @@ class Mode(NamedTuple):
     beside: str | None = None
     second: str | None = None
     boots: bool = True
+    configured: bool = True
+
+    @property
+    def removable(self) -> bool:
+        """Whether the lab inserts a medium, which it can eject."""
+        return self.boots and self.medium in ("cdrom", "usb")
+
+    @property
+    def from_iso(self) -> bool:
+        """Whether machines boot from an ISO that has all that they need."""
+        return self.medium == "cdrom" and self.configured
+
+    @property
+    def fetches(self) -> bool:
+        """Whether firmware or initramfs fetches the root file system, before a machine has its static addresses."""
+        return self.published and self.beside is not None
 
     def more(self, image: Path) -> list[Path]:
         """Return the files that machines get in drives of their own next to `image`."""
@@ -50,7 +69,12 @@ MODES: dict[BootMode, Mode] = {
     "usb": Mode(medium="usb", published=False),
     "pxe": Mode(medium="network", beside="."),
     "iscsi": Mode(medium="lun", published=False, beside=BOOT_ARTIFACTS),
-    "config-image": Mode(published=False, second=CONFIG_IMAGE),
-    "interactive": Mode(bmc=True),
+    "config-image": Mode(published=False, second=CONFIG_IMAGE, configured=False),
+    "interactive": Mode(bmc=True, configured=False),
     "manual": Mode(boots=False),
 }
+
+
+def those(which: Callable[[Mode], bool]) -> tuple[BootMode, ...]:
+    """Return the names of the modes for which `which` is true, in the order of the table."""
+    return tuple(name for name, mode in MODES.items() if which(mode))
