@@ -84,7 +84,7 @@ def keep(cache: Path, name: str, temporary: Path, improve: Callable[[Path, Path]
 
 
 def with_bytecode(archive: bytes) -> bytes:
-    """Return a zip archive of Python sources with their bytecode beside them, as `zipimport` looks for it.
+    """Return a zip archive of Python sources with their bytecode next to them, as `zipimport` looks for it.
 
     A source that this Python cannot compile stays without. Raises `zipfile.BadZipFile`.
     """
