@@ -6,12 +6,11 @@ sources, so that a Python of the same version starts without compiling; another 
 
 from __future__ import annotations
 
-import importlib.util
-import marshal
 import os
 import zipfile
 from pathlib import Path, PurePosixPath
 
+from ...plugins.module_utils.bytecode import compiled
 from . import PROGRAMS
 
 HERE = Path(__file__).parent
@@ -28,17 +27,6 @@ if name not in {PROGRAMS!r}:
     sys.exit(f"unknown binary name {{name}}, expected one of {", ".join(PROGRAMS)}")
 sys.exit(importlib.import_module("{PACKAGE}." + name).main())
 """
-
-
-def compiled(source: bytes, name: str) -> bytes:
-    """A .pyc that is never checked against its source (PEP 552: flags 1, hash of the source)."""
-    code = compile(source, name, "exec", dont_inherit=True, optimize=0)
-    return (
-        importlib.util.MAGIC_NUMBER
-        + (1).to_bytes(4, "little")
-        + importlib.util.source_hash(source)
-        + marshal.dumps(code)
-    )
 
 
 def write(path: Path) -> None:

@@ -14,9 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib.util
 import io
-import marshal
 import os
 import shutil
 import stat
@@ -25,14 +23,16 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from .bytecode import compiled
+
 FOLDER = "ansiballz_cache"
 OURS = "ansible_collections.agentlab.ocp."
 PLAIN = "-none"
 """Ends the names of those that are packed without a debugger or coverage."""
-UNCHECKED_HASH = 1
-"""The flag of bytecode that is used without a look at its source (PEP 552)."""
 MOST_KEYS = 3
 """So many states of the sources are kept: those of the checkouts that are in use."""
+
+_compiled = functools.cache(compiled)  # most sources are in most modules
 
 
 def key(version: str, trees: Iterable[Path]) -> str:
@@ -93,19 +93,10 @@ def with_bytecode(archive: bytes) -> bytes:
         for member in members.infolist():
             if member.filename.endswith(".py"):
                 with contextlib.suppress(SyntaxError, ValueError):
-                    bytecode = _bytecode(member.filename, members.read(member))
-                    members.writestr(
-                        zipfile.ZipInfo(f"{member.filename}c", member.date_time), bytecode, zipfile.ZIP_DEFLATED
-                    )
+                    code = _compiled(members.read(member), member.filename)
+                    name = zipfile.ZipInfo(f"{member.filename}c", member.date_time)
+                    members.writestr(name, code, zipfile.ZIP_DEFLATED)
     return changed.getvalue()
-
-
-@functools.cache
-def _bytecode(name: str, source: bytes) -> bytes:
-    """Most sources are in most modules: each is compiled once."""
-    code = compile(source, name, "exec", dont_inherit=True)
-    header = importlib.util.MAGIC_NUMBER + UNCHECKED_HASH.to_bytes(4, "little") + importlib.util.source_hash(source)
-    return header + marshal.dumps(code)
 
 
 def _same(path: Path, there: Path) -> None:
