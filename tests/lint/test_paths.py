@@ -75,7 +75,7 @@ def test_a_path_that_does_not_exist_is_found(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["`plan/checks.py`", "`releases/v4_NN.py`", "`docs/*.md`", "`and/or`", "`boot/{bmc,modes}.py`", "`boot/`"]
+    "text", ["`plan/checks.py`", "`releases/v4_NN.py`", "`docs/*.md`", "`and/or`", "`boot/{bmc,lab}.py`", "`boot/`"]
 )
 def test_a_path_that_exists_is_accepted(text: str) -> None:
     assert missing(text) == []

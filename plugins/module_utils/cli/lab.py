@@ -316,27 +316,33 @@ def _literal(variables: Mapping[str, str | bool | dict[str, str] | list[str]]) -
     return rundir.dump({name: literal(value) for name, value in variables.items()})
 
 
+def environment(directory: Path) -> dict[str, str]:
+    """Return the variables that Ansible gets in addition to those of this process; directory: of the run."""
+    return {
+        "ANSIBLE_CONFIG": os.environ.get("ANSIBLE_CONFIG", str(ROOT / "ansible.cfg")),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        # As if not set: with it, Python reads a module byte by byte from its standard input, which takes longer than to run it.
+        "PYTHONUNBUFFERED": "",
+        **orphans.mark(directory),
+    }
+
+
 def _ansible(command: list[str], directory: Path, temporary: Path, lock: int, out: TextIO | None = None) -> int:
     """Run Ansible, with its output in `out`; leftovers of killed processes are in `temporary`, which is in use while `lock` is held."""
-    binaries = Path(sys.executable).parent
-    environment = {
+    variables = {
         **os.environ,
-        "ANSIBLE_CONFIG": os.environ.get("ANSIBLE_CONFIG", str(ROOT / "ansible.cfg")),
-        "PATH": f"{binaries}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        **environment(directory),
         "AGENTLAB_FAILURE": str(directory / failure.FILE),
         "ANSIBLE_LOCAL_TEMP": str(temporary),
         "TMPDIR": str(temporary),
-        **orphans.mark(directory),
     }
-    # Python would read each module byte by byte from its standard input, which takes longer than to run it.
-    environment.pop("PYTHONUNBUFFERED", None)
     # A signal that comes while Ansible is being started waits until it can be passed on.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         process = subprocess.Popen(
             # Unbuffered: a pipe shows the progress at once, and a pipe without a reader is noticed.
-            [sys.executable, "-u", str(binaries / command[0]), *command[1:]],
-            env=environment,
+            [sys.executable, "-u", str(Path(sys.executable).parent / command[0]), *command[1:]],
+            env=variables,
             pass_fds=[lock],
             preexec_fn=_interrupted_with_us,
             stdout=out,

@@ -507,7 +507,7 @@ def test_modules_do_not_inherit_what_makes_reading_them_slow(tmp_path: Path, mon
     """Ansible itself is unbuffered, or a pipe would show the progress late."""
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     script, out = tmp_path / "ansible", tmp_path / "out"
-    script.write_text("import os, sys\nprint(sys.stdout.write_through, os.environ.get('PYTHONUNBUFFERED'))\n")
+    script.write_text("import os, sys\nprint(sys.stdout.write_through, bool(os.environ.get('PYTHONUNBUFFERED')))\n")
     with out.open("w+") as shown:
         assert lab._ansible([str(script)], tmp_path, tmp_path, shown.fileno(), shown) == 0
-    assert out.read_text() == "True None\n"
+    assert out.read_text() == "True False\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import signal
@@ -191,7 +190,11 @@ class Runner:
                 inventory=str(hosts),
                 extravars={**variables, **self.job["variables"]},
                 settings=limits,
-                envvars=_environment(self.run_dir),
+                envvars={
+                    **lab.environment(self.run_dir),
+                    "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+                    "ANSIBLE_NOCOLOR": "1",
+                },
                 quiet=True,
             )
             text = Path(done.stdout.name).read_text(errors="replace")
@@ -350,16 +353,6 @@ class Runner:
             ):
                 folder = "" if inside.parts[0] == "report" else "run"
                 yield path, self.artifacts.folder / folder / inside
-
-
-def _environment(directory: Path) -> dict[str, str]:
-    binaries = Path(sys.executable).parent
-    return {
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-        "ANSIBLE_NOCOLOR": "1",
-        "PATH": f"{binaries}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
-        **orphans.mark(directory),
-    }
 
 
 def cases(job: str, stages: list[Stage], artifacts: Path, run: Run | None) -> list[junit.Suite]:
