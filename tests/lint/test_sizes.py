@@ -11,6 +11,7 @@ LONGER = {
     "payload/machine_os/files/rootfs/usr/libexec/coreos-installer.py": "a program of the lab's OS, which is one file there",
     "plugins/doc_fragments/short.py": "documentation, which ci/generate.py writes",
     "plugins/module_utils/_yaml.py": "one reader: frames, anchors, merges and limits share its state",
+    "plugins/module_utils/reload/on_node.py": "a program that is sent to nodes, which have no collection",
     "plugins/module_utils/sandbox/faultd.py": "a program that is started from its source, without the collection",
 }
 

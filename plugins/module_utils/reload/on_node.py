@@ -75,8 +75,13 @@ class Place:
         """Return whether the image cannot be replaced now."""
         return False
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """What must be so while its image is pulled and replaced."""
+        yield
+
     def use(self, image: str) -> None:
-        """Start with another image, and wait until that answers.
+        """Start with another image, and wait until that answers; the place is held.
 
         image: pullspec with digest, which the node has pulled. Raises `Failed` when it does not start or answer; the
         caller then uses the former image again.
@@ -100,9 +105,23 @@ class Service(Place):
         refer(self.component, image)
         text = re.sub(self._line(), f"{VARIABLES[self.component]}={image}", IMAGES.read_text(), flags=re.MULTILINE)
         write(IMAGES, text)
-        with once(SERVICE):
-            restart(SERVICE)
-            wait(SERVICE, partial(answers, SERVICE_PORT, "/health"))
+        if self.reloading.wait():
+            raise Failed("systemctl daemon-reload failed")
+        restart(SERVICE)
+        wait(SERVICE, partial(answers, SERVICE_PORT, "/health"))
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep systemd from restarting the unit if it fails: that would restart what depends on it, such as its pod."""
+        setting = RUNTIME / f"{SERVICE}.d/50-reload.conf"
+        setting.parent.mkdir(parents=True, exist_ok=True)
+        setting.write_text("[Service]\nRestart=no\n")
+        self.reloading = daemon_reload()
+        try:
+            yield
+        finally:
+            setting.unlink()
+            daemon_reload()
 
     def _line(self) -> str:
         return rf"^{VARIABLES[self.component]}=(.*)$"
@@ -226,18 +245,11 @@ def restart(*units: str) -> None:
     note(step=f"{', '.join(units)} restarted in {time.monotonic() - begin:.1f} s")
 
 
-@contextlib.contextmanager
-def once(unit: str) -> Iterator[None]:
-    """Keep systemd from restarting a unit that fails: that would restart what depends on it, such as its pod."""
-    setting = RUNTIME / f"{unit}.d/50-reload.conf"
-    setting.parent.mkdir(parents=True, exist_ok=True)
-    setting.write_text("[Service]\nRestart=no\n")
-    run("systemctl", "daemon-reload")
-    try:
-        yield
-    finally:
-        setting.unlink()
-        run("systemctl", "daemon-reload")
+def daemon_reload() -> subprocess.Popen[bytes]:
+    """Let systemd read its units again, which takes an emulated machine a second. Only a restart of a unit has to wait for it."""
+    nothing = subprocess.DEVNULL
+    command = ("systemctl", "daemon-reload")
+    return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
 
 
 def wait(unit: str, works: Callable[[], bool]) -> None:
@@ -356,14 +368,15 @@ def replace(place: Place, image: str) -> int:
     if place.busy():
         return BUSY
     begin = time.monotonic()
-    pull(place.secret, image)
-    note(step=f"image pulled in {time.monotonic() - begin:.1f} s")
-    try:
-        place.use(image)
-    except Failed:
-        note(step="it does not work; starting the former image again")
-        place.use(before)
-        raise
+    with place.held():
+        pull(place.secret, image)
+        note(step=f"image pulled in {time.monotonic() - begin:.1f} s")
+        try:
+            place.use(image)
+        except Failed:
+            note(step="it does not work; starting the former image again")
+            place.use(before)
+            raise
     return 0
 
 
