@@ -69,12 +69,14 @@ def copied(work: Path, root: Path = ROOT) -> None:
 
 
 def shared(distro: Distro, python_tree: Path, work: Path, root: Path = ROOT) -> dict[str, Node]:
-    """The layer with the code of all components, byte-compiled by the images' Python.
+    """The layer with the code of all components, byte-compiled by the images' Python, as are the service's tables.
 
     python_tree: the base layer, unpacked; work: directory for the copy, which is removed first and stays for
     `node_agent`.
     """
     copied(work, root)
+    tables = f"from {PACKAGE}.payload.api_server import data; data.compile_tables()"
+    base.python(distro, python_tree, "-c", f"import sys; sys.path.insert(0, {str(work / PREFIX)!r}); {tables}")
     base.python(
         distro,
         python_tree,

@@ -1,10 +1,13 @@
 """The service's tables: YAML files of this folder, each described by the JSON schema next to it; and the API's description.
 
-A table is read and validated once, when the service starts; what uses it keeps it as objects of its own.
+A table is read and validated once, when the service starts; what uses it keeps it as objects of its own. An image has its tables
+as JSON, too, which were valid when it was built: an emulated machine takes more than a second to read and validate them.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
@@ -27,7 +30,31 @@ def read(name: str, folder: Path = FOLDER) -> Document:
 
 
 def load(name: str, folder: Path = FOLDER) -> Any:
-    """Return the table `name`, validated against its schema; raise BadTable or `DocumentError`."""
+    """Return the table `name`, validated against its schema; raise BadTable or `DocumentError`.
+
+    The JSON that `compile_tables` has written is used while the YAML file is the one that it was made from.
+    """
+    made = folder / f"{name}.json"
+    if made.exists():
+        kept = load_json(read_file(made), name=str(made))
+        if kept["of"] == _digest(name, folder):
+            return kept["table"]
+    return _validated(name, folder)
+
+
+def compile_tables(folder: Path = FOLDER) -> None:
+    """Write each table as JSON next to its YAML file, `{"of": DIGEST, "table": TABLE}`; raise as `load`."""
+    for schema in sorted(folder.glob("*.schema.json")):
+        name = schema.name.removesuffix(".schema.json")
+        kept = {"of": _digest(name, folder), "table": _validated(name, folder)}
+        (folder / f"{name}.json").write_text(json.dumps(kept), encoding="utf-8")
+
+
+def _digest(name: str, folder: Path) -> str:
+    return hashlib.sha256((folder / f"{name}.yaml").read_bytes()).hexdigest()
+
+
+def _validated(name: str, folder: Path) -> Any:
     import jsonschema  # not at the top: most who import the service's packages read no table
 
     path = folder / f"{name}.yaml"

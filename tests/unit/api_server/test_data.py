@@ -29,6 +29,19 @@ def test_table_conforms_to_its_schema(name: str) -> None:
     assert data.load(name)
 
 
+def test_compiled_tables_are_used_until_a_table_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    data.compile_tables(tmp_path)
+    changed = tmp_path / "events.yaml"
+    tables = {name: data.load(name) for name in NAMES}
+    with monkeypatch.context() as patch:
+        patch.setattr(data, "read", None)
+        assert {name: data.load(name, tmp_path) for name in NAMES} == tables
+    changed.write_text(changed.read_text().replace("severity: warning", "severity: bad", 1))
+    with pytest.raises(BadTable, match="'bad' is not one of"):
+        data.load("events", tmp_path)
+
+
 def _undescribed(node: object, path: str) -> list[str]:
     found: list[str] = []
     if isinstance(node, dict):
