@@ -111,11 +111,19 @@ def build(
         "machine_networks": [n["cidr"] for n in cluster.get("machine_networks") or ()],
         "cluster_networks": [dict(n) for n in cluster.get("cluster_networks") or ()],
         "service_networks": [n["cidr"] for n in cluster.get("service_networks") or ()],
-        "network_type": cluster.get("network_type") or "OVNKubernetes",
+        "network_type": (overrides(cluster).get("networking") or {}).get("networkType")
+        or cluster.get("network_type")
+        or "OVNKubernetes",
         "images": dict(images),
         "invoker": invoker,
         "hosts": known,
     }
+
+
+def overrides(cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is laid over the install-config of a cluster, which is the service's model."""
+    found: dict[str, Any] = load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides")
+    return found
 
 
 def virtual_addresses(facts: ClusterFacts) -> tuple[list[str], list[str]]:

@@ -16,14 +16,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...plugins.module_utils.documents import DocumentError, load_json, load_yaml_all
+from ...plugins.module_utils.documents import DocumentError, load_yaml_all
 from ...plugins.module_utils.ignition import config as builder
 from ...plugins.module_utils.ignition.resources import data_file, data_url
+from ...plugins.module_utils.merging import merge as lay_over
 from ...plugins.module_utils.vocabulary import WITH_VIPS, ClusterNames, Component, Port
 from . import fencing, machine_config_daemon, proxy, seed, units
 from .certificates import Certificates
 from .configs import Config, merge
-from .facts import ClusterFacts, build, single_node
+from .facts import ClusterFacts, build, overrides, single_node
 from .units import BOOTSTRAP, DAEMON, LIVE_PULL_SECRET, PULL_SECRET
 
 CA_BUNDLE = "/etc/kubernetes/ca.crt"
@@ -124,7 +125,7 @@ def render(
             facts,
             rendered,
             install_config=_install_config(cluster, facts),
-            fips=_overrides(cluster).get("fips") is True,
+            fips=overrides(cluster).get("fips") is True,
             pull_secret=cluster.get("pull_secret") or "{}",
             kubeadmin_hash=hash_file.read_text() if hash_file.exists() else "",
             router=pki.router,
@@ -249,13 +250,8 @@ def _single_node(disk: Config, rendered: Config) -> Config:
     return merge({**disk, "systemd": {"units": []}}, rendered, off)
 
 
-def _overrides(cluster: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides")
-    return found
-
-
 def _install_config(cluster: Mapping[str, object], facts: ClusterFacts) -> dict[str, Any]:
-    return {
+    config = {
         "apiVersion": "v1",
         "baseDomain": facts["base_domain"],
         "metadata": {"name": facts["name"]},
@@ -271,8 +267,8 @@ def _install_config(cluster: Mapping[str, object], facts: ClusterFacts) -> dict[
         },
         "platform": {facts["platform"]: _platform(facts)},
         "sshKey": cluster.get("ssh_public_key") or "",
-        **_overrides(cluster),
     }
+    return lay_over(config, overrides(cluster))
 
 
 def _platform(facts: ClusterFacts) -> dict[str, object]:

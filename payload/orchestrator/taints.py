@@ -9,10 +9,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from ...plugins.module_utils.documents import load_json, load_yaml
+from ...plugins.module_utils.documents import load_yaml
 from ...plugins.module_utils.releases import by_version
 from ...plugins.module_utils.vocabulary import UNINITIALIZED
 from ..cluster.cloud import INTEGRATED, credentials
+from ..cluster.facts import overrides
 from ..cluster.kube import KubeClient, Object
 
 AGENT_BASED = "agent-installer"
@@ -42,9 +43,7 @@ def must_go(
     if platform == "vsphere" and invoker == AGENT_BASED and by_version(version).vsphere_credentials:
         if cluster is None:
             return not credentials(load_yaml(install_config or "{}", name="install-config"), ["server"])
-        return not credentials(
-            load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides")
-        )
+        return not credentials(overrides(cluster))
     return platform in INTEGRATED
 
 

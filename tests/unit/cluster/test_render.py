@@ -330,6 +330,17 @@ def test_logins_of_vcenters_are_in_a_secret_alone(server: str, kept: dict[str, s
     assert found == kept
 
 
+def test_a_network_plugin_that_the_service_knows_by_the_overrides_alone(tls_dir: Path) -> None:
+    """As the agent-based installer passes on Calico; the rest of the section stays."""
+    overrides = json.dumps({"networking": {"networkType": "Calico"}})
+    objects = seeds(rendered(tls_dir, HA, network_type="OVNKubernetes", install_config_overrides=overrides, **VIPS))
+    assert objects["Network", "cluster"]["spec"]["networkType"] == "Calico"
+    assert objects["Network", "cluster"]["status"]["networkType"] == "Calico"
+    config = yaml.safe_load(objects["ConfigMap", "cluster-config-v1"]["data"]["install-config"])
+    assert config["networking"]["networkType"] == "Calico"
+    assert config["networking"]["serviceNetwork"] == ["172.30.0.0/16"]
+
+
 def test_topologies(tls_dir: Path) -> None:
     arbiter = [host("m0", 20, bootstrap=True), host("m1", 21), host("a0", 22, "arbiter")]
     objects = seeds(rendered(tls_dir, arbiter, **VIPS))
