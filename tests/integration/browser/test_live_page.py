@@ -134,6 +134,9 @@ def test_an_installation_has_the_time_that_it_still_takes(browser: Browser, plac
 def test_an_installed_host_has_the_time_that_it_took(browser: Browser, places: dict[str, str]) -> None:
     browser.open(places["swarm"], ready=READY)
     browser.wait("document.body.innerText.includes('Done, after ')")
+    browser.wait(
+        "document.getElementById('totals').innerText"
+    )  # which has its text after the hosts of all clusters have come
     assert browser.run("document.querySelectorAll('.stages').length") == 0
     said = browser.run("document.getElementById('clusters').innerText")
     assert "swarm-1-0" in said and said.count("Require at least 16.00 GiB RAM") == 1

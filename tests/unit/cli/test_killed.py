@@ -25,7 +25,8 @@ worker = "import time; print('working', flush=True); time.sleep(60)"
 playbook = f"import signal, subprocess, sys; subprocess.Popen([sys.executable, '-c', {{worker!r}}], start_new_session=True).wait()"
 with scratch.scratch() as (directory, lock):
     (directory / "inventory.yml").write_text("")
-    sys.exit(lab._ansible(["python", "-c", playbook], Path(sys.argv[1]), directory, lock))
+    (directory / "ansible").write_text(playbook)
+    sys.exit(lab._ansible([str(directory / "ansible")], Path(sys.argv[1]), directory, lock))
 """
 
 
