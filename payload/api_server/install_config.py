@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json
+from ...plugins.module_utils.merging import merge
+from ..cluster.facts import overrides as overrides_of
 from .facts import installation_disk, is_sno, outside_balancer
 from .models import MODELS, Invalid
 from .objects import Cluster, Host
@@ -70,8 +72,7 @@ def text(cluster: Cluster, hosts: list[Host]) -> str:
         "pullSecret": cluster.get("pull_secret", ""),
         "sshKey": cluster.get("ssh_public_key", ""),
     }
-    merged = _merge(config, load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides"))
-    return json.dumps(merged, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(merge(config, overrides_of(cluster)), ensure_ascii=False, separators=(",", ":"))
 
 
 def _platform(cluster: Cluster, hosts: list[Host], kind: str) -> dict[str, Any]:
@@ -130,9 +131,3 @@ def wrong_override(overrides: object) -> str:
     except Invalid as err:
         return str(err)
     return ""
-
-
-def _merge(base: Any, extra: Any) -> Any:
-    if isinstance(base, dict) and isinstance(extra, dict):
-        return {**base, **{key: _merge(base.get(key), value) for key, value in extra.items()}}
-    return extra

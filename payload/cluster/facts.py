@@ -111,9 +111,7 @@ def build(
         "machine_networks": [n["cidr"] for n in cluster.get("machine_networks") or ()],
         "cluster_networks": [dict(n) for n in cluster.get("cluster_networks") or ()],
         "service_networks": [n["cidr"] for n in cluster.get("service_networks") or ()],
-        "network_type": (overrides(cluster).get("networking") or {}).get("networkType")
-        or cluster.get("network_type")
-        or "OVNKubernetes",
+        "network_type": network_type(cluster),
         "images": dict(images),
         "invoker": invoker,
         "hosts": known,
@@ -124,6 +122,12 @@ def overrides(cluster: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is laid over the install-config of a cluster, which is the service's model."""
     found: dict[str, Any] = load_json(cluster.get("install_config_overrides") or "{}", name="install_config_overrides")
     return found
+
+
+def network_type(cluster: Mapping[str, Any]) -> str:
+    """Return the network plugin of a cluster: the agent-based installer passes on one that the service does not know as an override."""
+    given = (overrides(cluster).get("networking") or {}).get("networkType")
+    return str(given or cluster.get("network_type") or "OVNKubernetes")
 
 
 def virtual_addresses(facts: ClusterFacts) -> tuple[list[str], list[str]]:

@@ -66,16 +66,13 @@ class CallbackModule(CallbackBase):
             built_modules.fetch(self._cache, self._key, Path(C.DEFAULT_LOCAL_TMP))
 
     def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
-        if self._key:
-            with contextlib.suppress(OSError, AttributeError):
+        if self._key and hasattr(module_common, "_CachedModule"):
+            with contextlib.suppress(OSError):
                 built_modules.keep(self._cache, self._key, Path(C.DEFAULT_LOCAL_TMP), _compile)
 
 
 def _compile(packed: Path, kept: Path) -> None:
-    """Write a packed module with bytecode: `zip_data` of ansible-core's own class is the archive in base64.
-
-    Raises `AttributeError` with an ansible-core that has another class: its modules are packed in each run.
-    """
+    """Write a packed module with bytecode: `zip_data` of ansible-core's own class is the archive in base64."""
     module = module_common._CachedModule.load(str(packed))
     archive = built_modules.with_bytecode(base64.b64decode(module.zip_data))
     part = kept.with_name(f".{kept.name}.{os.getpid()}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 
-from ....plugins.module_utils.documents import load_json
 from ....plugins.module_utils.vocabulary import Status
+from ...cluster.facts import network_type
 from ..facts import control_planes, is_day2, role_of
 from .base import FAILURE, SUCCESS, Category, Gate, Result, validation
 from .network import fencing
@@ -37,8 +37,7 @@ def c_ntp(v: View) -> Result:
 def c_custom_manifests(v: View) -> Result:
     kind = v.cluster.get("network_type", "")
     with contextlib.suppress(ValueError, AttributeError):
-        overrides = load_json(v.cluster.get("install_config_overrides") or "{}", name="install_config_overrides")
-        kind = (overrides.get("networking") or {}).get("networkType") or kind
+        kind = network_type(v.cluster)
     if kind not in ("Cilium", "Calico", "CiscoACI", "None"):
         return SUCCESS, "No custom manifests are required"
     if v.manifests:

@@ -8,17 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..addresses import family as family_of
-from .boot_modes import boot_mode
+from .boot_modes import boot_mode, mode_of
 from .faults import ON_BRIDGE
 from .fields import Family, Role
 from .links import any_switched, bonds, carried, machine_switched, networks, nics, roles, switched
-from .modes import those
 from .network_checks import cluster_ranges
 from .options import Profile
 from .presets import FAMILIES
 from .problems import Finding, Path
-
-_BY_NETWORK = those(lambda mode: mode.beside is not None)
 
 
 def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
@@ -38,7 +35,7 @@ def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
         kind = profile["hypervisor"]["kind"]
         yield field, value, f"{what} require `hypervisor: {{kind: sandbox}}`, whose switch knows them, not {kind}"
     mode = boot_mode(profile)
-    if mode in _BY_NETWORK and machine_switched(profile):
+    if mode_of(profile).beside is not None and machine_switched(profile):
         yield (
             ("boot", "mode"),
             mode,
