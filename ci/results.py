@@ -22,7 +22,7 @@ import yaml
 from ansible_collections.agentlab.ocp.ci import fields
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci.records import PASSED, Record, duration, load, profile_id
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.profile import overridden, read
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.profile import read
 
 ROOT = Path(__file__).resolve().parents[1]
 JOBS = ROOT / "ci/jobs.yml"
@@ -57,7 +57,7 @@ def last_passed(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]
 
 
 def _profile(job: Mapping[str, Any]) -> str | None:
-    return None if job.get("overrides") else profile_id(contents(job["profile"]))
+    return None if job.get("programs") else profile_id(contents(job["profile"]))
 
 
 def contents(profile: str | Mapping[str, Any]) -> Mapping[str, Any]:
@@ -119,13 +119,11 @@ def matrix(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]], no
 def proven(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the profiles of the jobs that passed, names or contents, by job. records, table: as of `last_passed`.
 
-    That of a job with real programs has these as overrides, named by their variables.
+    That of a job with real programs has the names of their variables as values.
     """
     passed = last_passed(records, table)
     return {
-        job: overridden(read(row["profile"], fields.PROFILES), row["overrides"]).raw
-        if row.get("overrides")
-        else row["profile"]
+        job: jobs.placed(contents(row["profile"]), row["programs"]) if row.get("programs") else row["profile"]
         for job, row in table.items()
         if job in passed
     }

@@ -29,12 +29,12 @@ class Expect(TypedDict):
 class Job(TypedDict):
     """A job with its defaults; `ci/jobs.yml` has the meaning of each field.
 
-    `DEFAULTS` has the values of fields that a job leaves out. overrides: component -> variable that names its
-    replacement.
+    `DEFAULTS` has the values of fields that a job leaves out. programs: field of the profile, such as
+    `release.installer.binary` -> environment variable that has its value, the path of a real program.
     """
 
     profile: str | dict[str, Any]
-    overrides: dict[str, str]
+    programs: dict[str, str]
     stages: list[str]
     variables: dict[str, Any]
     again: bool
@@ -55,7 +55,7 @@ class Job(TypedDict):
 
 DEFAULTS: Job = {
     "profile": "",
-    "overrides": {},
+    "programs": {},
     "stages": list(RUN_STAGES),
     "variables": {},
     "again": False,
@@ -87,7 +87,7 @@ _AFTER: dict[Literal["day2", "again", "verbs", "fencing", "ironic", "command", "
 
 _JOB: Shape = {
     **{name: bool for name, value in DEFAULTS.items() if isinstance(value, bool)},
-    "overrides": {"*": str}, "stages": [str], "variables": dict, "command": str,
+    "programs": {"*": str}, "stages": [str], "variables": dict, "command": str,
     "expect": {"stage": str, "exit_code!": int, "cause!": str, "log!": [str]},
 }  # fmt: skip
 _EITHER = (
@@ -153,20 +153,21 @@ def failing(expect: Expect) -> str:
 
 def unset(job: Job, environment: Mapping[str, str]) -> list[str]:
     """Return the variables that name the job's real programs and are not set; without them it cannot run."""
-    return sorted({variable for variable in job["overrides"].values() if not environment.get(variable)})
+    return sorted({variable for variable in job["programs"].values() if not environment.get(variable)})
 
 
-def replacements(job: Job, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return component -> replacement of the job's real programs. ValueError names the variables that are not set.
+def with_programs(values: Mapping[str, object], job: Job, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the profile of a job with its real programs. ValueError names the variables that are not set.
 
-    environment: such as `os.environ`. The result is what `--override` takes; its values are checked when the payload is
-    built.
+    values: the profile as plain data, which is not changed; environment: such as `os.environ`. What a variable has is
+    checked with the profile, and when the payload is built.
     """
     if missing := unset(job, environment):
         raise ValueError(
-            f"{', '.join(missing)} not set: each must be the checkout with your build, or an image (docs/your-build.md)"
+            f"{', '.join(missing)} not set: each must be the checkout with your build, an image or a program "
+            "(docs/your-build.md)"
         )
-    return {component: environment[variable] for component, variable in job["overrides"].items()}
+    return placed(values, {field: environment[variable] for field, variable in job["programs"].items()})
 
 
 def check_stages(stages: Sequence[str], where: str) -> None:
@@ -183,18 +184,33 @@ def settle(values: Mapping[str, object], assignments: list[str]) -> dict[str, An
 
     values: the profile as plain data, which is not changed; assignments: texts. Missing mappings on the path are added.
     """
-    result: dict[str, Any] = copy.deepcopy(dict(values))
+    fields: dict[str, Any] = {}
     for text in assignments:
         path, equals, value = text.partition("=")
-        *parents, last = path.strip().split(".")
-        if not equals or not last or not all(parents):
+        if not equals or not all(path.strip().split(".")):
             raise ValueError(f"--set {text!r}: is not of the form field.field=value")
+        fields[path.strip()] = load_yaml(value, name=f"--set {path}")
+    try:
+        return placed(values, fields)
+    except ValueError as error:
+        raise ValueError(f"--set {error}") from None
+
+
+def placed(values: Mapping[str, object], fields: Mapping[str, object]) -> dict[str, Any]:
+    """Return a profile with other values of fields, by their names such as `release.installer.binary`.
+
+    values: the profile as plain data, which is not changed. Missing mappings on the path are added. ValueError names
+    a field below something that is not a mapping.
+    """
+    result: dict[str, Any] = copy.deepcopy(dict(values))
+    for field, value in fields.items():
+        *parents, last = field.split(".")
         place = result
         for name in parents:
             place = place.setdefault(name, {})
             if not isinstance(place, dict):
-                raise ValueError(f"--set {text!r}: {name} is not a mapping in the profile")
-        place[last] = load_yaml(value, name=f"--set {path}")
+                raise ValueError(f"{field!r}: {name} is not a mapping in the profile")
+        place[last] = value
     return result
 
 

@@ -58,7 +58,7 @@ def test_installations_are_combined_in_at_most_25_jobs() -> None:
 def test_every_job_can_be_planned(tmp_path: Path) -> None:
     for name in jobs.names(TABLE):
         job = jobs.load(name, TABLE)
-        assert not job["overrides"] or isinstance(job["profile"], str)
+        assert not job["programs"] or isinstance(job["profile"], str)
         folder = tmp_path / name
         folder.mkdir()
         runner = stages.Runner(job, "ci", shared.Place("artifacts", folder))
@@ -90,7 +90,7 @@ def test_wrong_jobs_are_named(tmp_path: Path) -> None:
     table.write_text("jobs: {a: {expect: {stage: waiting, exit_code: 5, cause: x, log: []}}, b: {profil: x}}\n")
     with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.a\.expect\.stage has waiting; stages are prepare, "):
         jobs.load("a", table)
-    with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.b has profil; fields are profile, overrides, stages, "):
+    with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.b has profil; fields are profile, programs, stages, "):
         jobs.load("b", table)
 
 
@@ -101,7 +101,7 @@ def test_wrong_jobs_are_named(tmp_path: Path) -> None:
         ("a: {}", r"jobs\.yml\.jobs is null, not a mapping"),
         ("jobs: {a: [x]}", r"jobs\.yml\.jobs\['a'\] is a list, not a mapping"),
         ("jobs: {a: {stages: wait}}", r"jobs\['a'\]\.stages is a string, not a list"),
-        ("jobs: {a: {overrides: {x: [y]}}}", r"jobs\['a'\]\.overrides\['x'\] is a list, not a string"),
+        ("jobs: {a: {programs: {x: [y]}}}", r"jobs\['a'\]\.programs\['x'\] is a list, not a string"),
         ("jobs: {a: {again: 'no'}}", r"jobs\['a'\]\.again is a string, not a boolean"),
         ("jobs: {a: {expect: {exit_code: 5, cause: x}}}", r"jobs\['a'\]\.expect\.log is null, not a list"),
         (
@@ -336,7 +336,7 @@ def test_a_shared_dir_that_cannot_be_written_keeps_the_exit_class(
 def test_wrong_assignments_are_named(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     for text, said in {
         "topology": "--set 'topology': is not of the form field.field=value",
-        "stack.a=1": "--set 'stack.a=1': stack is not a mapping in the profile",
+        "stack.a=1": "--set 'stack.a': stack is not a mapping in the profile",
         "release.payload={": "--set release.payload:2:1: ",
     }.items():
         assert run("run", "sno_ipv4", "--set", text) == outcome.Class.CONFIGURATION

@@ -165,7 +165,7 @@ def test_a_matrix_leaves_a_page_a_junit_and_a_history(
         tmp_path / "jobs.yml",
         good=good,
         bad={"profile": profile, "stages": ["configure", "image"]},
-        real=good | {"overrides": {"agent-installer-node-agent": "NOT_SET_ANYWHERE"}},
+        real=good | {"programs": {"release.installer.binary": "NOT_SET_ANYWHERE"}},
     )
     assert cli.main(["matrix", "run", "--jobs", jobs, "--artifacts", str(places), "--cluster", "utm"]) == 1
     said = capsys.readouterr().out

@@ -88,9 +88,9 @@ def test_a_run_before_the_file_of_its_profile_changed_does_not_count(
 
 
 def test_the_paths_of_real_programs_are_no_part_of_a_record() -> None:
-    job = {"profile": "sno_ipv4", "overrides": {"agent-installer-node-agent": "AGENTLAB_REAL_AGENT"}}
+    job = {"profile": "sno_ipv4", "programs": {"release.payload_overrides.agent-installer-node-agent": "AGENTLAB_REAL_AGENT"}}
     [proven] = results.proven([record("real", days=1, profile=None)], {"real": job}).values()
-    assert proven["release"] == {"payload_overrides": job["overrides"]}
+    assert proven["release"] == {"payload_overrides": {"agent-installer-node-agent": "AGENTLAB_REAL_AGENT"}}
     assert results.proven([record("real", days=1)], {"real": job}) == {}
 
 

@@ -129,9 +129,9 @@ def _job(args: argparse.Namespace) -> tuple[str, jobs.Job]:
         jobs.check_stages(job["stages"], "--stages")
     if args.timeout_minutes:
         job = job | {"timeout_minutes": args.timeout_minutes}
-    if args.set or job["overrides"]:
-        source = profile.overridden(profile_of(name, job), jobs.replacements(job, os.environ))
-        job = job | {"profile": jobs.settle(source.raw, args.set)}
+    if args.set or job["programs"]:
+        source = profile_of(name, job)
+        job = job | {"profile": jobs.settle(jobs.with_programs(source.raw, job, os.environ), args.set)}
         if source.folder:
             job = job | {"folder": str(source.folder)}
     return name, job
@@ -373,7 +373,7 @@ def _record(
     record: records.Record = {
         "job": name,
         # Paths of real programs are part of a profile's contents, and differ from one machine to the next.
-        "profile": records.profile_id(profile_of(name, job).raw) if job["profile"] and not job["overrides"] else None,
+        "profile": records.profile_id(profile_of(name, job).raw) if job["profile"] and not job["programs"] else None,
         "commit": records.commit(ROOT),
         "date": start.isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
