@@ -1,7 +1,7 @@
 """Freezes a node of an installed cluster of two that fence each other: `ci/fencing.py CLUSTER`.
 
-The other node must have it switched off and on through its BMC; until then the OpenShift API does not answer. With the
-fault `fence_fails` the API must not answer at all while the node is frozen. At the end both nodes are online again.
+The other node must have it switched off and on through its BMC; until then the OpenShift API does not answer. While a node with
+the fault `fence_fails` is frozen, it must not answer at all. At the end both nodes are online again.
 """
 
 from __future__ import annotations
@@ -91,14 +91,14 @@ def ready(verbs: Verbs) -> set[str]:
 
 
 def freeze(verbs: Verbs) -> None:
-    """Freeze the node that leads, and check what follows. Raises Failed."""
+    """Freeze the node that cannot be fenced, or else the one that leads, and check what follows. Raises Failed."""
     plan = load_plan(verbs.run_dir)
     nodes = [node["name"] for node in plan["nodes"] if node["role"] == "master"]
-    fails = any(faults.of_kind(plan, "fence_fails"))
+    unfenced = [fault["node"] for fault in faults.of_kind(plan, "fence_fails")]
     until("both nodes are online", lambda: all(report(verbs, node).online == sorted(nodes) for node in nodes), LIMIT)
     vip = plan["vips"]["api"][0]
     has = {node: vip in verbs.call("ssh", node, "--", "ip -brief address") for node in nodes}
-    victim = next(node for node in nodes if has[node])
+    victim = next(node for node in nodes if (node in unfenced if unfenced else has[node]))
     (other,) = set(nodes) - {victim}
     api = Api(verbs)
     api.start()
@@ -107,8 +107,9 @@ def freeze(verbs: Verbs) -> None:
         before, logged = len(api.answers), len(bmc_log(plan["hypervisor"]["state_dir"]))
         verbs.call("fault", victim, "pause")
         frozen = time.monotonic()
-        print(f"ok   {victim}, which leads, is frozen; {before} writes were answered", flush=True)
-        if fails:
+        leads = ", which leads," if has[victim] else ""
+        print(f"ok   {victim}{leads} is frozen; {before} writes were answered", flush=True)
+        if unfenced:
             time.sleep(SILENT)
             late = [moment for moment in api.answers if moment > frozen + 5]
             if late:
