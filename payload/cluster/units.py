@@ -18,10 +18,16 @@ _CONTAINER = (
     "--log-driver=passthrough --authfile {auth} -v /etc/kubernetes:/etc/kubernetes -v /run/agentlab:/run/agentlab "
     "-v /etc/agentlab:/etc/agentlab:ro{mounts} {image} {command}"
 )
+# Two units that start at once would each pull the image that they share; the first one pulls it, and the others come after it. What fails
+# here fails again in `podman run`, which restarts.
+_PULL = (
+    "ExecStartPre=-/bin/sh -c 'test -e /var/lib/containers/storage/overlay-images/images.json || "
+    "/usr/bin/podman pull --quiet --authfile {auth} {image}'\n"
+)
 _UNIT = """[Unit]
 Description={description}
 Wants=network-online.target
-After=network-online.target
+After=network-online.target{after}
 
 [Service]
 ExecStartPre=/usr/bin/mkdir -p /run/agentlab /var/lib/kubelet {store}
@@ -76,7 +82,8 @@ def of_role(facts: ClusterFacts, role: str) -> list[Config]:
     image = facts["images"][Component.HYPERKUBE]
     mounts = " -v /var/lib/kubelet:/var/lib/kubelet"
     start = _CONTAINER.format(name="kubelet", auth=PULL_SECRET, mounts=mounts, image=image, command="hyperkube kubelet")
-    found = [_unit("kubelet.service", "Kubernetes Kubelet (simulator)", start)]
+    pull = _PULL.format(auth=PULL_SECRET, image=image) if role != "worker" else ""
+    found = [_unit("kubelet.service", "Kubernetes Kubelet (simulator)", start, pull)]
     if role != "worker":
         start = _CONTAINER.format(
             name="kube-apiserver",
@@ -87,7 +94,13 @@ def of_role(facts: ClusterFacts, role: str) -> list[Config]:
         )
         extra = "ExecStopPost=/bin/sh -c 'echo -254 > /run/agentlab/api'\n"
         found.append(
-            _unit("kube-apiserver.service", "OpenShift API, store and machine-config server (simulators)", start, extra)
+            _unit(
+                "kube-apiserver.service",
+                "OpenShift API, store and machine-config server (simulators)",
+                start,
+                extra,
+                after="kubelet.service",
+            )
         )
     if role == "master" and facts["fencing"]:
         start = _CONTAINER.format(
@@ -117,6 +130,15 @@ def of_bootstrap(facts: ClusterFacts) -> list[Config]:
     return [bootkube, *_BOOTSTRAP_UNITS]
 
 
-def _unit(name: str, description: str, start: str, extra: str = "", restart: str = "always") -> Config:
-    text = _UNIT.format(description=description, start=start, extra=extra, store=STORE, restart=restart)
+def _unit(
+    name: str, description: str, start: str, extra: str = "", *, restart: str = "always", after: str = ""
+) -> Config:
+    text = _UNIT.format(
+        description=description,
+        start=start,
+        extra=extra,
+        store=STORE,
+        restart=restart,
+        after=f" {after}" if after else "",
+    )
     return {"name": name, "enabled": True, "contents": text}

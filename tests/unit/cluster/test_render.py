@@ -142,7 +142,7 @@ def test_bootstrap_has_what_upstream_s_installer_takes_from_it(tls_dir: Path, tm
     assert (root / "opt/openshift/manifests.json").exists()
     assert "Type=oneshot" in (root / "etc/systemd/system/progress.service").read_text()
     assert calls.read_text().splitlines() == [
-        "systemctl daemon-reload", "systemctl enable bootkube.service"
+        "systemctl --no-reload enable bootkube.service", "systemctl daemon-reload"
     ]  # fmt: skip
 
 
@@ -172,7 +172,12 @@ def test_first_objects(tls_dir: Path) -> None:
     )
     assert "/etc/kubernetes/pki/server.key" not in worker
     master = served(objects["MachineConfig", pools["master"]])
-    assert {u["name"] for u in master["systemd"]["units"]} == {"kubelet.service", "kube-apiserver.service"}
+    texts = {u["name"]: u["contents"] for u in master["systemd"]["units"]}
+    assert texts.keys() == {"kubelet.service", "kube-apiserver.service"}
+    # Both run the same image, and each would pull it: the second one waits for the first one's pull.
+    assert texts["kubelet.service"].count("podman pull") == 1 and "podman pull" not in texts["kube-apiserver.service"]
+    assert "After=network-online.target kubelet.service\n" in texts["kube-apiserver.service"]
+    assert "podman pull" not in served(objects["MachineConfig", pools["worker"]])["systemd"]["units"][0]["contents"]
     assert files(master)["/var/lib/kubelet/config.json"] == b'{"auths": {"x": {}}}'
 
 
@@ -393,10 +398,10 @@ def test_apply(tmp_path: Path) -> None:
     assert (tmp_path / "etc/l").readlink() == Path("/etc/a")
     assert (tmp_path / "etc/systemd/system/c.service.d/x.conf").read_text() == "[Service]"
     assert ran == [
+        ["systemctl", "--no-reload", "mask", "b.service"],
+        ["systemctl", "--no-reload", "enable", "a.service"],
+        ["systemctl", "--no-reload", "disable", "c.service"],
         ["systemctl", "daemon-reload"],
-        ["systemctl", "mask", "b.service"],
-        ["systemctl", "enable", "a.service"],
-        ["systemctl", "disable", "c.service"],
         ["update-ca-trust"],
     ]
     with pytest.raises(ValueError, match="is not a data URL"):
