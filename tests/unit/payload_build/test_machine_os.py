@@ -24,6 +24,7 @@ from ansible_collections.agentlab.ocp.payload.machine_os import (
     iso,
     kernel,
     kernel_modules,
+    rootfs,
 )
 from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError, Distro
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import miniso
@@ -344,3 +345,11 @@ def test_what_works_in_tmp_starts_after_it_is_emptied() -> None:
         lines = "".join(path.read_text() for path in (unit, *drop_ins.glob("*.conf"))).splitlines()
         after = [name for line in lines if line.startswith("After=") for name in line.removeprefix("After=").split()]
         assert "systemd-tmpfiles-setup.service" in after, unit.name
+
+
+def test_a_login_over_ssh_starts_no_session(tmp_path: Path) -> None:
+    config = tmp_path / "etc/pam.d/common-session"
+    config.parent.mkdir(parents=True)
+    config.write_text("session required pam_unix.so\nsession\toptional\tpam_systemd.so \n# end\n")
+    rootfs.logins(tmp_path)
+    assert config.read_text() == "session required pam_unix.so\n# end\n"
