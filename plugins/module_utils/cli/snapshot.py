@@ -16,9 +16,9 @@ from ..snapshot.manifest import Manifest
 from ..state import owner
 from ..terminal import say
 from ..version import VERSION
-from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_as_root, find
-from .output import add_output, print_output
+from .output import add_output, failed, print_output
+from .places import program
 
 
 def main(argv: list[str]) -> int:
@@ -54,8 +54,7 @@ def main(argv: list[str]) -> int:
         with signals.raised():
             return _ACTIONS[args.action][1](cluster, args)
     except (LabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
 
 
 def of(cluster: Cluster) -> lab.Lab:
@@ -92,7 +91,12 @@ def show(cluster: Cluster, args: argparse.Namespace) -> int:
 
 def restore(cluster: Cluster, args: argparse.Namespace) -> int:
     begin = time.monotonic()
-    found = lab.restore(of(cluster), args.snapshot, lambda text: say(f"warning: {text}", sys.stderr))
+    try:
+        found = lab.restore(of(cluster), args.snapshot, lambda text: say(f"warning: {text}", sys.stderr))
+    except KeyboardInterrupt:  # also SIGTERM and SIGHUP: the lab is neither what it was nor what it will be
+        again = f"{program()} snapshot restore {args.snapshot} --cluster {cluster.name}"
+        say(f"\ninterrupted; to resume: {again}", sys.stderr)
+        raise
     say(f"snapshot {found.name} of {_time(found.taken)} restored in {time.monotonic() - begin:.1f} s")
     return 0
 
@@ -124,6 +128,11 @@ def export(cluster: Cluster, args: argparse.Namespace) -> int:
 
 def import_(cluster: Cluster, args: argparse.Namespace) -> int:
     made = bundle.import_(of(cluster), Path(args.file))
+    say(
+        f"warning: a restore of {made.name} runs what {args.file} defines, as root: machines, services and the files of the run. "
+        "Import only from those who may run programs as root on this host",
+        sys.stderr,
+    )
     say(f"snapshot {made.name} of {_time(made.taken)} imported")
     return 0
 

@@ -1,15 +1,18 @@
 """A snapshot as one file: a tar archive without compression, with `snapshot.json` first.
 
-An archive from elsewhere is data: it may name no path outside of the snapshot, no link but a symbolic one inside of the run or state
-directory's copy, and no more bytes than fit into the file system.
+An archive from elsewhere may name no path outside of the snapshot, no link but a symbolic one inside of the run or state
+directory's copy, no more bytes than fit into the file system, and of libvirt's configuration only what a lab writes. A restore starts
+machines and services with what is in it all the same, so it is only for archives of those who may run programs as root.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tarfile
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path, PurePosixPath
 
 from .. import files
@@ -21,6 +24,11 @@ MAX_MEMBERS = 200_000
 MAX_MANIFEST = 1 << 20
 MAX_DEPTH = 32
 _TOPS = ("memory", "state", "run")
+_LIBVIRT = "state/sandbox/etc-libvirt/"
+_WRITTEN = re.compile(r"(libvirtd|virtlogd|qemu)\.conf|(qemu/|qemu/networks/|storage/)[^/]+\.xml")
+"""The files there that a lab has. libvirt executes `hooks` as root."""
+_LATEST = 1 << 33  # seconds since 1970
+_BILLION = 10**9
 
 
 def export(lab: Lab, name: str, path: Path) -> None:
@@ -38,6 +46,9 @@ def export(lab: Lab, name: str, path: Path) -> None:
 
             def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
                 archive.inodes.clear()  # type: ignore[attr-defined]  # write a file with two names twice, not as a link
+                # The float of tarfile has not all digits, and an image with another time is taken for another image.
+                changed = (place / member.name).lstat().st_mtime_ns
+                member.pax_headers = {"mtime": f"{changed // _BILLION}.{changed % _BILLION:09}"}
                 return member
 
             # The modes are the end: without them an archive is cut.
@@ -78,10 +89,11 @@ def _unpack(lab: Lab, archive: tarfile.TarFile, path: Path) -> Manifest:
             f"import it with --cluster {made.cluster}"
         )
     target.parent.mkdir(mode=0o700, exist_ok=True)
+    user = lab.run_dir.stat()
     with files.staging(target.parent) as stage:
         for member in _members(archive, path):
             if member is not first:
-                _write(archive, member, stage, path)
+                _write(archive, member, stage, path, user)
         if not (stage / manifest.MODES).is_file():
             raise SnapshotError(f"{path}: not a whole snapshot: its end is missing")
         manifest.write(stage, made)
@@ -95,15 +107,15 @@ def _members(archive: tarfile.TarFile, path: Path) -> Iterator[tarfile.TarInfo]:
         parts = PurePosixPath(member.name).parts
         if len(seen) >= MAX_MEMBERS:
             raise SnapshotError(f"{path}: more than {MAX_MEMBERS} files")
-        kind = member.isreg() or member.isdir() or member.issym()
         if not seen and member.name == FILE:  # which was read before
             seen.add(FILE)
             yield member
             continue
         if (
-            not kind
+            not (member.isreg() or member.isdir() or member.issym())
             or not parts
-            or (member.name != manifest.MODES if len(parts) == 1 and member.isreg() else parts[0] not in _TOPS)
+            or parts[0] not in (_TOPS if len(parts) > 1 or member.isdir() else (manifest.MODES,))
+            or (len(parts) == 1 and member.issym())
             or len(parts) > MAX_DEPTH
             or any(part in ("", ".", "..") for part in member.name.split("/"))
             or "\0" in member.name
@@ -111,11 +123,27 @@ def _members(archive: tarfile.TarFile, path: Path) -> Iterator[tarfile.TarInfo]:
             or member.issparse()
         ):
             raise SnapshotError(f"{path}: {member.name!r} cannot be in a snapshot; nothing was imported")
+        if _configures_libvirt(member):
+            raise SnapshotError(
+                f"{path}: {member.name!r} cannot be in a snapshot: a lab does not write it, and libvirt would use it; "
+                "nothing was imported"
+            )
         seen.add(member.name)
         yield member
 
 
-def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, stage: Path, path: Path) -> None:
+def _configures_libvirt(member: tarfile.TarInfo) -> bool:
+    """Return whether a member is of libvirt's configuration, or is a link in its place, and is not what a lab has there."""
+    if member.issym():
+        return _LIBVIRT.startswith(f"{member.name}/") or member.name.startswith(_LIBVIRT)
+    name = member.name.removeprefix(_LIBVIRT)
+    if name == member.name:
+        return False
+    return name.split("/")[0] == "hooks" if member.isdir() else not _WRITTEN.fullmatch(name)
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, stage: Path, path: Path, user: os.stat_result) -> None:
+    """Write a member below `stage`; user: of the run directory, to whom the files of the run belong that are not root's."""
     target = stage / member.name
     _inside(stage, target.parent, path, member.name)
     if member.isdir():
@@ -131,11 +159,26 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, stage: Path, path:
             raise SnapshotError(f"{path}: {member.name} is not a file")
         with open(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as writer:
             shutil.copyfileobj(content, writer, 1 << 20)
-    os.chown(target, member.uid, member.gid, follow_symlinks=False)
-    if not member.issym():
-        # 0600 for all, also in an archive from elsewhere; a directory needs to be entered.
-        target.chmod(0o700 if member.isdir() else 0o600 | (member.mode & 0o100))
-        os.utime(target, (member.mtime, member.mtime))
+    of_user = member.uid and member.name.startswith("run/")
+    uid, gid = (user.st_uid, user.st_gid) if of_user else (member.uid, member.gid)
+    try:
+        os.chown(target, uid, gid, follow_symlinks=False)
+        if not member.issym():
+            # 0600 for all, also in an archive from elsewhere; a directory needs to be entered.
+            target.chmod(0o700 if member.isdir() else 0o600 | (member.mode & 0o100))
+            os.utime(target, ns=(changed := _changed(member), changed))
+    except (ArithmeticError, ValueError) as error:
+        raise SnapshotError(
+            f"{path}: {member.name!r} cannot be in a snapshot: its owner or its time is not valid; nothing was imported"
+        ) from error
+
+
+def _changed(member: tarfile.TarInfo) -> int:
+    """Return when a member was changed, in ns since 1970. Raises `ArithmeticError` or `ValueError` for no such time."""
+    seconds = Decimal(member.pax_headers.get("mtime", member.mtime))
+    if not 0 <= seconds < _LATEST:
+        raise ValueError(f"mtime is {seconds}")
+    return int(seconds * _BILLION)
 
 
 def _inside(stage: Path, parent: Path, path: Path, name: str) -> None:

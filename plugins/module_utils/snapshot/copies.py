@@ -20,8 +20,8 @@ from ..plan.model import Plan
 from ..sandbox import namespaces
 from ..sandbox.host import NETNS_DIR, claim
 from ..state import owner
+from . import identity, manifest, room, tree
 from . import lab as labs
-from . import manifest, tree
 from .lab import Lab, Note
 from .manifest import Manifest, SnapshotError
 
@@ -45,6 +45,7 @@ def copy(lab: Lab, name: str, cluster: str, note: Note = lambda __: None) -> Man
             raise SnapshotError(
                 f"{path} exists: choose another name for the copy, or destroy that cluster and remove it"
             )
+    room.check_memory(plan, saved, None)
     place = manifest.place(lab.state_dir, name)
     try:
         return _copy(lab, saved, place, Lab(plan, run_dir, lab.who, lab.version), note)
@@ -61,26 +62,27 @@ def _copy(lab: Lab, saved: Manifest, place: Path, new: Lab, note: Note) -> Manif
     status = lab.run_dir.stat()
     os.chown(new.run_dir, status.st_uid, status.st_gid)
     labs.fill_run(new, place)
-    state.write_atomic(new.run_dir / rundir.PLAN, rundir.dump(new.plan))
-    state.write_atomic(new.run_dir / rundir.INVENTORY, rundir.dump(rundir.inventory(new.plan, new.run_dir)))
+    state.write_atomic(new.run_dir / rundir.PLAN, rundir.dump(new.plan), 0o600)
     (new.run_dir / rundir.PROFILE).unlink(missing_ok=True)  # which would be planned with the new name
     who = owner.caller(new.plan, new.run_dir)  # with the mark of the original, which is in machines and networks
     new = Lab(new.plan, new.run_dir, who, new.version)
     (new.run_dir / state.FILE).unlink()
-    state.record(new.run_dir, created.items(new.plan, _HOST), who.fact()["owner"])
+    state.record(new.run_dir, created.items(new.plan, _HOST))
     stages = state.load(place / "run")["stages"]
     for stage, entry in stages.items():
         if entry["result"] == "ok":
             state.finish(new.run_dir, stage, failed=False)
+    identity.take_over(new.plan, new.run_dir, who.owner)
     found = claim(new.state_dir, who, NETNS_DIR)
     origin = lab.state_dir / namespaces.ORIGIN
     (new.state_dir / namespaces.ORIGIN).symlink_to(os.readlink(origin) if origin.is_symlink() else lab.state_dir)
     labs.fill_state(new, place, saved)
-    _move(new.state_dir, lab.state_dir, lab.run_dir, new.run_dir)
+    moves = identity.moves(identity.saved_owner(place), new.run_dir)
+    identity.move(new.state_dir, [*moves, (str(lab.state_dir), str(new.state_dir))])
     # The sandbox of a copy does not see the original's directory, which the snapshot is in.
     memory = new.state_dir / "memory"
     tree.replicate(place / "memory", memory, linked=lambda __: True)
-    labs.start(new, saved, memory, found, note)
+    labs.start(new, saved, memory, found, note, moves)
     shutil.rmtree(memory)
     return saved
 
@@ -111,23 +113,4 @@ def _moved(value: _T, before: str, after: str) -> _T:
         return cast(_T, {key: _moved(entry, before, after) for key, entry in value.items()})
     if isinstance(value, list):
         return cast(_T, [_moved(entry, before, after) for entry in value])
-    if isinstance(value, str) and (value == before or value.startswith(f"{before}/")):
-        return cast(_T, after + value[len(before) :])
-    return value
-
-
-def _move(state_dir: Path, before: Path, run_before: Path, run_dir: Path) -> None:
-    """Give libvirt's definitions, and links to the run directory, the paths of the copy."""
-    for path in (state_dir / "sandbox/etc-libvirt").rglob("*.xml"):
-        if path.is_file() and not path.is_symlink():
-            mode, text = path.stat().st_mode & 0o777, path.read_text(encoding="utf-8")
-            state.write_atomic(path, text.replace(f"{before}/", f"{state_dir}/"), mode)
-    for folder, directories, files in os.walk(state_dir):
-        for name in (*directories, *files):
-            path = Path(folder, name)
-            if path.is_symlink() and path.name != namespaces.ORIGIN:
-                link = os.readlink(path)
-                moved = _moved(_moved(link, str(run_before), str(run_dir)), str(before), str(state_dir))
-                if moved != link:
-                    path.unlink()
-                    path.symlink_to(moved)
+    return cast(_T, identity.moved(value, [(before, after)])) if isinstance(value, str) else value

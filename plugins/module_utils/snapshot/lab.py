@@ -10,20 +10,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from .. import files
 from ..errors import LabError
 from ..libvirt.connection import connect
 from ..libvirt.domain import TCG_CPU
-from ..plan import names, outside, rundir
-from ..plan.injected import of_lab
+from ..plan import names, rundir, snapshots
 from ..plan.model import Plan
-from ..sandbox import kvm, namespaces, uplink
+from ..sandbox import faults, kvm, namespaces, uplink
 from ..sandbox.host import NETNS_DIR, claim
 from ..state import owner
-from . import clocks, machines, manifest, tree
+from . import clocks, identity, machines, manifest, room, tree
 from .manifest import DIRECTORY, FORMAT, OFF, RUNNING, Host, Machine, Manifest, SnapshotError
 
 START_SECONDS = 60.0
@@ -38,10 +37,8 @@ _LEFT_ALONE = frozenset(
         "sandbox/nothing",
         "sandbox/beside",
         "sandbox/keeper.py",
-        namespaces.ORIGIN,
     }
 )
-_MIB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -72,19 +69,26 @@ class Lab:
         Call it before anything is changed. `SnapshotError`, a `LabError`, names the field of the profile that would
         have to differ.
         """
-        hypervisor, name = self.plan["hypervisor"], self.plan["cluster"]["name"]
-        if hypervisor["kind"] != "sandbox":
-            raise SnapshotError(f"snapshots need hypervisor.kind sandbox; cluster {name} has {hypervisor['kind']}")
-        if not self.pool.is_relative_to(self.state_dir):
-            raise SnapshotError(
-                f"snapshots need a storage pool in the state directory; hypervisor.pool_dir of cluster {name} is {self.pool}"
-            )
+        name = self.plan["cluster"]["name"]
+        if self.plan["hypervisor"]["kind"] != "sandbox":
+            self.refuse()
         found = owner.verify(self.state_dir, self.who)
         if found is None:
             raise SnapshotError(
                 f"there is no lab of cluster {name} in {self.state_dir}: agentlab prepare --cluster {name}"
             )
         return found
+
+    def refuse(self) -> None:
+        """Raise `SnapshotError` with every reason why the lab cannot be saved: what `plan.snapshots` has, and faults injected by hand."""
+        name = self.plan["cluster"]["name"]
+        if found := snapshots.refusals(self.plan):
+            raise SnapshotError(f"a snapshot of cluster {name} {'; it '.join(found)}")
+        if injected := [faults.title(one["fault"]) for one in faults.active(self.plan)]:
+            raise SnapshotError(
+                f"faults that were injected by hand are not saved: {', '.join(injected)}; undo them "
+                f"(agentlab fault TARGET KIND --undo --cluster {name}), or start over"
+            )
 
 
 Note = Callable[[str], None]
@@ -99,21 +103,10 @@ def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     space and a taken name are refused.
     """
     lab.check()
-    if existing := [node["name"] for node in lab.plan["nodes"] if node.get("bare_metal")]:
-        raise SnapshotError(f"a lab with existing machines ({', '.join(existing)}) cannot be saved: only VMs are")
-    if others := [machine["name"] for machine in outside.machines(lab.plan)]:
-        raise SnapshotError(
-            f"a lab with machines outside of the cluster ({', '.join(others)}) cannot be saved: only nodes are"
-        )
-    if lab.plan.get("hypervisors"):
-        raise SnapshotError("a lab with several hypervisors cannot be saved: a snapshot is that of one sandbox")
+    lab.refuse()
     target = manifest.place(lab.state_dir, name)
     if target.exists():
         raise SnapshotError(f"snapshot {name} exists: delete it first, or choose another name")
-    if of_lab(lab.plan):
-        raise SnapshotError(
-            "a lab that injects faults cannot be saved, because their state is not: remove `faults` from the profile"
-        )
     running = namespaces.require(lab.plan["cluster"]["name"], lab.state_dir)
     target.parent.mkdir(mode=0o700, exist_ok=True)
     domains = [node["domain"] for node in lab.plan["nodes"]]
@@ -121,7 +114,7 @@ def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     with files.staging(target.parent, inherited=True) as stage, connect(socket) as connection:
         host = _host(lab)
         before = machines.states(connection, domains)
-        _check_space(lab, before, target.parent)
+        room.check_disk(lab.plan, before, target.parent)
         memory = stage / "memory"
         memory.mkdir(mode=0o700)
         begin, taken = time.monotonic(), time.time()
@@ -161,17 +154,26 @@ def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
 def restore(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     """Put the lab back to snapshot `name`, machines running. A killed restore can be repeated.
 
-    Raises `SnapshotError` before anything changes for a snapshot of another plan, QEMU, accelerator, CPU model or version.
+    The lab may have been prepared again since, or be in another run directory (`identity`). Raises `SnapshotError` before
+    anything changes for a snapshot of another plan, QEMU, accelerator, CPU model or version, and without memory for it.
     """
     found = lab.check()
     saved = usable(lab, name)
     place = manifest.place(lab.state_dir, name)
+    before = identity.saved_owner(place)
+    moves = identity.moves(before, lab.run_dir)
+    room.check_memory(lab.plan, saved, namespaces.find(lab.state_dir))
     namespaces.stop(lab.plan["hypervisor"]["netns"], lab.state_dir, found.mark)
+    found = identity.take_mark(lab.plan, found, before.mark)
     claim(lab.state_dir, lab.who, NETNS_DIR)
     shutil.rmtree(names.process_dir(str(lab.state_dir)), ignore_errors=True)
     fill_run(lab, place)
+    mine = lab.who.owner
+    now = replace(before, run_dir=mine.run_dir, uid=mine.uid, user=mine.user, host=mine.host)
+    identity.take_over(lab.plan, lab.run_dir, now)
     fill_state(lab, place, saved)
-    start(lab, saved, place / "memory", found, note)
+    identity.move(lab.state_dir, moves)
+    start(lab, saved, place / "memory", found, note, moves)
     return saved
 
 
@@ -205,11 +207,13 @@ def fill_state(lab: Lab, place: Path, saved: Manifest) -> None:
     saved: its manifest, with the disks. What belongs to the sandbox's processes stays. Raises `SnapshotError` and
     `OSError`.
     """
+    # The link of a copy is in its own snapshots, and not in that of the original, which it was made from.
+    origin = () if (place / "state" / namespaces.ORIGIN).is_symlink() else (namespaces.ORIGIN,)
     tree.replicate(
         place / "state",
         lab.state_dir,
         linked=lambda path: _is_shared(lab, path),
-        skip=lambda path: path in _LEFT_ALONE,
+        skip=lambda path: path in _LEFT_ALONE or path in origin,
         modes=manifest.read_modes(place, "state"),
     )
     for machine in saved.machines:
@@ -217,10 +221,13 @@ def fill_state(lab: Lab, place: Path, saved: Manifest) -> None:
             machines.overlay(lab.pool, disk)
 
 
-def start(lab: Lab, saved: Manifest, memory: Path, found: owner.Owner, note: Note) -> None:
+def start(
+    lab: Lab, saved: Manifest, memory: Path, found: owner.Owner, note: Note, moves: Sequence[identity.Move] = ()
+) -> None:
     """Start the sandbox with its networks and services, and load and resume the saved machines from the directory `memory`.
 
-    found: the owner; note: see `Note`. Raises `LabError` if networks or services do not start within `START_SECONDS`.
+    found: the owner; note: see `Note`; moves: of paths that machines have open. Raises `LabError` if networks or services do
+    not start within `START_SECONDS`.
     """
     gateways = [subnet["gateway"] for subnet in lab.plan["networks"][0]["subnets"]]
     namespaces.ensure(
@@ -238,7 +245,7 @@ def start(lab: Lab, saved: Manifest, memory: Path, found: owner.Owner, note: Not
     services = _start(lab, running, "services", found)
     try:
         with connect(machines.uri(running.pid)) as connection:
-            machines.load(connection, saved.machines, memory)
+            machines.load(connection, saved.machines, memory, moves)
             if lab.plan["cluster"]["name"] != saved.cluster:
                 machines.rename(connection, saved.machines, lab.plan["cluster"]["name"])
             _finish(services, "services")
@@ -303,17 +310,6 @@ def _processor() -> str:
     found = {key.strip(): value.strip() for key, __, value in lines}
     flags = hashlib.sha256(" ".join(sorted(found.get("flags", "").split())).encode()).hexdigest()[:12]
     return f"{found.get('model name', 'unknown')} (flags {flags})"
-
-
-def _check_space(lab: Lab, before: dict[str, str], directory: Path) -> None:
-    needed = sum(node["memory_mib"] for node in lab.plan["nodes"] if before[node["domain"]] != OFF) * _MIB
-    status = os.statvfs(directory)
-    free = status.f_bavail * status.f_frsize
-    if free < needed:
-        raise SnapshotError(
-            f"{directory}: {files.size_text(free)} free, but the memory of the machines may take {files.size_text(needed)}: "
-            "free some space, or delete snapshots"
-        )
 
 
 def _check_files(saved: Manifest, place: Path, lab: Lab) -> None:

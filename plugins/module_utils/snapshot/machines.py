@@ -21,13 +21,15 @@ from ..documents import load_json
 from ..libvirt.connection import lookup
 from ..libvirt.domain import METADATA, is_medium
 from ..libvirt.xmldiff import NAMESPACES
+from .identity import Move, moved_xml
 from .manifest import OFF, PAUSED, RUNNING, Machine, SavedDisk, SnapshotError
 
 if TYPE_CHECKING:
     import libvirt
 
 LAYER = "layer-"
-# libvirt's constants, of virDomainSaveRestoreFlags, virDomainState and virDomainXMLFlags.
+# libvirt's constants, of virDomainSaveRestoreFlags, virDomainState and virDomainXMLFlags. _SECURE is the same in
+# virDomainSaveImageXMLFlags.
 _SAVE_PAUSED = 4
 _STATES = {1: RUNNING, 3: PAUSED, 5: OFF}
 _SECURE, _INACTIVE, _MIGRATABLE = 1, 2, 8
@@ -117,18 +119,23 @@ def save(connection: libvirt.virConnect, before: Mapping[str, str], pool: Path, 
         return tuple(executor.map(one, before))
 
 
-def load(connection: libvirt.virConnect, machines: Sequence[Machine], memory: Path) -> None:
+def load(connection: libvirt.virConnect, machines: Sequence[Machine], memory: Path, moves: Sequence[Move] = ()) -> None:
     """Load the memory of machines from the directory `memory`; they stay paused.
 
-    The files are those that `save` wrote, named as the domains. Machines that were off are left out. libvirt's errors
-    are raised.
+    The files are those that `save` wrote, named as the domains. Machines that were off are left out. moves: of files that
+    they have open. libvirt's errors are raised.
     """
-    _load(connection, [memory / machine.domain for machine in machines if machine.state != OFF])
+    _load(connection, [memory / machine.domain for machine in machines if machine.state != OFF], moves)
 
 
-def _load(connection: libvirt.virConnect, files: Sequence[Path]) -> None:
+def _load(connection: libvirt.virConnect, files: Sequence[Path], moves: Sequence[Move] = ()) -> None:
+    def one(path: Path) -> None:
+        saved = connection.saveImageGetXMLDesc(str(path), _SECURE) if moves else ""
+        moved = moved_xml(saved, moves)
+        connection.restoreFlags(str(path), moved if moved != saved else None, _SAVE_PAUSED)
+
     with ThreadPoolExecutor(4) as executor:
-        list(executor.map(lambda path: connection.restoreFlags(str(path), None, _SAVE_PAUSED), files))
+        list(executor.map(one, files))
 
 
 def resume(connection: libvirt.virConnect, machines: Sequence[Machine]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from ..errors import AgentlabError, AssistedError
+from ..files import explain
 from ..vocabulary import Status
 from . import lab, manifest
 
@@ -112,7 +113,7 @@ class SavePoints:
             with self.clock.stopped():
                 made = lab.save(self.lab, name, lambda text: self.say("warning", text))
         except (AgentlabError, ValueError, OSError) as error:
-            self._fail(f"snapshot {name} was not saved: {error}")
+            self._fail(f"snapshot {name} was not saved: {explain(error) if isinstance(error, OSError) else error}")
             return
         self.say("info", f"snapshot {name} saved; the machines were paused for {made.paused:.1f} s")
 

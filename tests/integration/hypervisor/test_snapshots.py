@@ -24,6 +24,7 @@ import guest
 pytestmark = pytest.mark.slow
 
 BOOT_SECONDS = 60
+ROOT = Path(__file__).parents[3]
 CLI = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 
 
@@ -108,16 +109,34 @@ def write(one: Any, text: str, base: Path) -> None:
     one.enter("virsh", "qemu-monitor-command", domain(one), "--hmp", script)
 
 
-@pytest.fixture
-def booted(lab: Any, guests: None) -> Any:
-    """A lab whose machine waits for a key."""
-    one = lab("agtest", {"topology": "sno", "stack": "ipv4", "nodes": {"master-0": {"memory_mib": 1024}}})
+def boot(lab: Any, mode: str = "redfish") -> Any:
+    """Return a lab whose machine waits for a key."""
+    size = {"master-0": {"memory_mib": 1024}}
+    one = lab("agtest", {"topology": "sno", "stack": "ipv4", "nodes": size, "boot": {"mode": mode}})
     one.play("prepare")
     guest.iso(one.run_dir / "agent.x86_64.iso", "this is the image")
-    (one.run_dir / "agent.x86_64.iso").chmod(0o600)
+    if mode == "redfish":  # else QEMU reads it in the run directory
+        (one.run_dir / "agent.x86_64.iso").chmod(0o600)
     one.play("boot")
     wait_for(one.state_dir / "console/agtest_master_0.log", "this is the image")
     return one
+
+
+@pytest.fixture
+def booted(lab: Any, guests: None) -> Any:
+    return boot(lab)
+
+
+def elsewhere(one: Any, base: Path) -> Any:
+    """Return the same cluster in another run directory, with the same profile; it must have been destroyed."""
+    other = copy.copy(one)
+    other.run_dir = base / "elsewhere" / one.cluster
+    other.run_dir.mkdir(parents=True)
+    other.plan, changes = rundir.prepare(
+        other.run_dir, str(base / f"{one.cluster}.yml"), ROOT / "config_examples", one.cluster
+    )
+    rundir.write(changes)
+    return other
 
 
 def test_a_lab_goes_back_to_its_snapshot(booted: Any, base: Path) -> None:
@@ -167,11 +186,51 @@ def test_a_lab_goes_back_to_its_snapshot(booted: Any, base: Path) -> None:
     assert state(one) == "running"
 
 
+@pytest.mark.parametrize(("mode", "moves"), [("redfish", False), ("cdrom", True)])
+def test_an_exported_snapshot_outlives_the_cluster(
+    lab: Any, guests: None, base: Path, traces: Any, mode: str, moves: bool
+) -> None:
+    """The cluster is destroyed and prepared again, also in another run directory: it becomes the one that was saved."""
+    before = traces()
+    one = boot(lab, mode)
+    console = one.state_dir / "console/agtest_master_0.log"
+    write(one, "this is the first disk", base)
+    snapshot(one, "save", "ready")
+    saved = console.read_text(errors="replace")
+    mark = json.loads((one.state_dir / "owner.json").read_text())["mark"]
+    snapshot(one, "export", "ready", str(base / "ready.tar"))
+    one.play("destroy")
+    again = one
+    if moves:
+        again = elsewhere(one, base)
+        one.run_dir.rename(base / "gone")
+    try:
+        again.play("prepare")
+        assert json.loads((one.state_dir / "owner.json").read_text())["mark"] != mark
+        assert "runs what" in snapshot(again, "import", str(base / "ready.tar"))
+        for __ in range(2):
+            print(snapshot(again, "restore", "ready"))
+            assert state(again) == "running" and console.read_text(errors="replace") == saved
+            assert json.loads((one.state_dir / "owner.json").read_text())["mark"] == mark
+            assert_unchanged(again)
+            changed, output = again.play("boot")
+            assert changed == 0, output
+        if mode == "cdrom":
+            assert str(again.run_dir / "agent.x86_64.iso") in again.enter("virsh", "domblklist", domain(again))
+        press_a_key(again)
+        wait_for(console, "this is the first disk")
+    finally:
+        again.play("destroy")
+        if moves:
+            (base / "gone").rename(one.run_dir)
+    assert traces() == before and not one.parent.exists()
+
+
 FULL = f"""
 import sys
-from {CLI.rpartition(".")[0]}.snapshot import lab
+from {CLI.rpartition(".")[0]}.snapshot import room
 from {CLI} import main
-lab._check_space = lambda *__: None  # what it allows for is more than a machine needs
+room.check_disk = lambda *__: None  # what it allows for is more than a machine needs
 sys.exit(main(sys.argv[1:]))
 """
 

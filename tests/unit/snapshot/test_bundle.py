@@ -31,6 +31,7 @@ def lab(tmp_path: Path) -> Lab:
     uid = os.getuid()
     who = owner.Caller(owner.Owner("one", str(run_dir), uid, "me", socket.gethostname(), "", "mark"))
     made = Lab(plan, run_dir, who, "1.0.0")
+    run_dir.mkdir(parents=True)
     made.state_dir.parent.mkdir()
     owner.claim(made.state_dir, who)
     return made
@@ -67,7 +68,25 @@ HOSTILE: dict[str, list[tuple[tarfile.TarInfo, bytes]]] = {
     "deep": [_member("run/" + "x/" * 40 + "y", b"x")],
     "dot": [_member("run/./x", b"x")],
     "no directory": [_member("run/a/b", b"x")],
+    "a link in the place of the modes": [_member("modes.json", type=tarfile.SYMTYPE, linkname="run/x")],
+    "a directory in the place of the modes": [_member("modes.json", type=tarfile.DIRTYPE)],
+    "a time that is not a number": [_member("run/x", b"x", pax_headers={"mtime": "nan"})],
+    "a time without end": [_member("run/x", b"x", pax_headers={"mtime": "9" * 400})],
+    "a user that cannot be": [_member("state/x", b"x", uid=1 << 62)],
 }
+_SANDBOX = [_member(f"state/sandbox{name}", type=tarfile.DIRTYPE) for name in ("", "/etc-libvirt", "/etc-libvirt/qemu")]
+_LIBVIRT = "state/sandbox/etc-libvirt"
+# What libvirt would execute or obey as root, and no lab writes.
+OF_LIBVIRT: dict[str, list[tuple[tarfile.TarInfo, bytes]]] = {
+    "hooks": [*_SANDBOX, _member(f"{_LIBVIRT}/hooks", type=tarfile.DIRTYPE)],
+    "a hook": [*_SANDBOX, _member(f"{_LIBVIRT}/qemu/hooks", b"#!/bin/sh", mode=0o755)],
+    "a setting": [*_SANDBOX, _member(f"{_LIBVIRT}/virtlockd.conf", b"x")],
+    "a filter": [*_SANDBOX, _member(f"{_LIBVIRT}/nwfilter", type=tarfile.DIRTYPE), _member(f"{_LIBVIRT}/nwfilter/x.xml", b"x")],
+    "a link": [*_SANDBOX, _member(f"{_LIBVIRT}/qemu/x.xml", type=tarfile.SYMTYPE, linkname="/x.xml")],
+    "the directory as a link": [_SANDBOX[0], _member(_LIBVIRT, type=tarfile.SYMTYPE, linkname="../../run")],
+    "the state as a link": [_member("state", type=tarfile.SYMTYPE, linkname="run")],
+    "the sandbox as a link": [_member("state/sandbox", type=tarfile.SYMTYPE, linkname="../run")],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -77,6 +96,56 @@ def test_hostile_archive_leaves_nothing(tmp_path: Path, lab: Lab, name: str) -> 
         bundle.import_(lab, path)
     assert list((lab.state_dir / manifest.DIRECTORY).iterdir()) == []
     assert not list(tmp_path.rglob("outside")) and not Path("/tmp/agentlab-outside").exists()
+
+
+@pytest.mark.parametrize("name", OF_LIBVIRT)
+def test_what_libvirt_would_execute_is_refused(tmp_path: Path, lab: Lab, name: str) -> None:
+    members = OF_LIBVIRT[name]
+    tops = [top for top in FOLDERS if top[0].name != members[0][0].name]
+    path = _archive(tmp_path / "x.tar", lab, *tops, *members)
+    with pytest.raises(SnapshotError, match=rf"{members[-1][0].name}' cannot be in a snapshot.*nothing was imported"):
+        bundle.import_(lab, path)
+    assert list((lab.state_dir / manifest.DIRECTORY).iterdir()) == []
+
+
+def test_what_a_lab_writes_for_libvirt_is_imported(tmp_path: Path, lab: Lab) -> None:
+    """Names as in a running lab; libvirt itself makes directories."""
+    folders = ["qemu/networks", "qemu/autostart", "storage", "secrets", "nwfilter"]
+    names = [
+        "libvirtd.conf",
+        "virtlogd.conf",
+        "qemu.conf",
+        "qemu/a_master_0.xml",
+        "qemu/networks/abm.xml",
+        "storage/agentlab-a.xml",
+    ]
+    path = _archive(
+        tmp_path / "x.tar",
+        lab,
+        *FOLDERS,
+        *_SANDBOX,
+        *(_member(f"{_LIBVIRT}/{name}", type=tarfile.DIRTYPE) for name in folders),
+        *(_member(f"{_LIBVIRT}/{name}", b"x") for name in names),
+        _member(manifest.MODES, b"{}"),
+    )
+    bundle.import_(lab, path)
+    there = manifest.place(lab.state_dir, "ready") / _LIBVIRT
+    assert sorted(str(one.relative_to(there)) for one in there.rglob("*") if one.is_file()) == sorted(names)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+def test_files_of_the_run_belong_to_the_user_who_imports(tmp_path: Path, lab: Lab) -> None:
+    """Those that were root's stay so."""
+    os.chown(lab.run_dir, 1234, 1235)
+    members = [
+        _member("run/theirs", uid=4711, gid=4712),
+        _member("run/roots", uid=0, gid=0),
+        _member("state/x", uid=4711),
+    ]
+    bundle.import_(lab, _archive(tmp_path / "x.tar", lab, *FOLDERS, *members, _member(manifest.MODES, b"{}")))
+    place = manifest.place(lab.state_dir, "ready")
+    found = [(place / name).stat() for name in ("run/theirs", "run/roots", "state/x")]
+    assert [(one.st_uid, one.st_gid) for one in found[:2]] == [(1234, 1235), (0, 0)] and found[2].st_uid == 4711
 
 
 def test_bombs(tmp_path: Path, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +197,8 @@ def test_export_and_import(tmp_path: Path, lab: Lab) -> None:
     (place / "run/link").symlink_to("/elsewhere")
     (place / "memory/vm").write_bytes(b"x" * 5000)
     os.link(place / "memory/vm", place / "state/vm")
+    for number, name in enumerate(["run/file", "memory/vm"]):
+        os.utime(place / name, ns=(0, 1_764_331_000_123_456_789 + number))
     manifest.write_modes(place, {"run": {}, "state": {}})
     manifest.write(place, dataclasses.replace(MADE, cluster="one", state_dir=str(lab.state_dir)))
     before = _content(place)
@@ -139,6 +210,9 @@ def test_export_and_import(tmp_path: Path, lab: Lab) -> None:
     place.rename(tmp_path / "gone")
     assert bundle.import_(lab, path).name == "ready"
     assert _content(place) == before
+    # By its time `boot` sees whether an image is another one.
+    times = [(place / name).stat().st_mtime_ns for name in ("run/file", "memory/vm", "state/vm")]
+    assert times == [1_764_331_000_123_456_789, *[1_764_331_000_123_456_790] * 2]
     assert all(one.lstat().st_mode & 0o077 == 0 for one in place.rglob("*") if not one.is_symlink())
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot import machines
-from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.manifest import SnapshotError
+from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.manifest import OFF, PAUSED, Machine, SnapshotError
 
 VOLUME = (
     '<disk type="volume" device="disk"><source pool="p" volume="master-0-0"/><target dev="vda" bus="virtio"/></disk>'
@@ -40,3 +41,25 @@ def test_a_medium_is_not_kept(medium: str) -> None:
 def test_a_disk_of_others_is_refused() -> None:
     with pytest.raises(SnapshotError, match="domain one_master_0: disk vdb is not a volume of the lab's pool"):
         volumes(VOLUME + OTHER)
+
+
+@pytest.mark.parametrize(
+    ("moves", "wanted"),
+    [([], None), ([("/runs/on", "/other")], None), ([("/runs/one", "/other")], "<source file='/other/agent.iso'/>")],
+)
+def test_open_files_move_with_the_run_directory(moves: list[tuple[str, str]], wanted: str | None) -> None:
+    """libvirt opens a CD in the run directory by the definition that it gets; without one, by that of the file."""
+    loaded = []
+
+    class Connection:
+        def saveImageGetXMLDesc(self, path: str, flags: int) -> str:  # noqa: N802
+            assert (path, flags) == ("/memory/one_master_0", 1)
+            return "<source file='/runs/one/agent.iso'/>"
+
+        def restoreFlags(self, *given: object) -> None:  # noqa: N802
+            loaded.append(given)
+
+    connection: Any = Connection()
+    saved = [Machine("one_master_0", PAUSED, ()), Machine("one_master_1", OFF, ())]
+    machines.load(connection, saved, Path("/memory"), moves)
+    assert loaded == [("/memory/one_master_0", wanted, 4)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -106,6 +107,18 @@ def test_a_save_that_fails_does_not_end_the_wait(
         "snapshot installed was not saved: no space left",
     ]
     assert said == [f"warning: {text}" for text in made.failures]
+
+
+def test_an_error_of_the_system_has_no_number(
+    tmp_path: Path, saved: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save(*__: object) -> object:
+        raise OSError(errno.ENOSPC, "No space left on device", "/x")
+
+    monkeypatch.setattr(save_points.lab, "save", save)
+    made, __ = watch(tmp_path, Service("ready"), ["installed"])
+    made.installed()
+    assert made.failures == ["snapshot installed was not saved: /x: No space left on device"]
 
 
 def test_the_clock_of_the_wait_stands_still_meanwhile(
