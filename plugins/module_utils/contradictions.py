@@ -1,4 +1,4 @@
-"""The plan of a run whose profile the installer would not refuse: what a profile lays over the installer's files is checked, too.
+"""The plan of a run whose profile the installer would not refuse: what it would say of its input files is a problem of the profile.
 
 The plan knows nothing of the installer, so this module is above both: every caller that needs a plan for a run calls `prepare`.
 """
@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .addresses import family as family_of
 from .plan import ipi, laid, rundir, secrets
+from .plan.build import lab_mirrors
 from .plan.configs import agent_config, install_config
-from .plan.installer_inputs import Installer
 from .plan.model import Plan
+from .plan.presets import DEFAULTS, FAMILIES
 from .plan.problems import Finding, Path
 from .redact import redact
 from .releases import LATEST
@@ -29,6 +31,9 @@ _FIPS_KEY = (
 )
 _PULL_SECRET = {"auths": {"registry.example.com": {"auth": "dXNlcjpwYXNzd29yZA=="}}}
 _ROOT = len(("installer", "install_config"))
+# Fields of `installer` that a plan has as the profile has them; `_usual` knows what the others become.
+_AS_THEY_ARE = ("hosts_in", "fencing_by", "network_type", "fips", "install_config", "agent_config")
+_USUAL_PLATFORMS = ("none", "baremetal", "external")
 _LAST = {"lab": "0-lab", "okd": "0-okd-scos.0"}
 # After a field: its place in a file that only this check has.
 _POSITION = re.compile(r"(?<=[\w\]]), line \d+, column \d+(?=\))")
@@ -36,17 +41,17 @@ _NAMED = re.compile(r"\((?P<path>[^()\s]+)\)$")
 
 
 def findings(plan: Plan) -> Iterator[Finding]:
-    """Yield what is wrong with a plan whose profile lays something over the installer's files; the paths are those of the profile.
+    """Yield what contradicts a plan in what its profile lays over the installer's files; the paths are those of the profile.
 
-    What contradicts the plan comes first, else what the installer refuses, unless it is one of the user. Other plans are not
-    looked at: the checks of profiles keep them right.
+    Else yield what the installer refuses, unless it is one of the user. It is not asked about a plan that has nothing but machines
+    and defaults for it (`_usual`): the checks of profiles keep these right, and the installer's take as long as the plan itself.
     """
     given, wrong = plan["installer"], False
     for finding in laid.findings(plan):
         wrong = True
         yield finding
     build = plan["release"]["installer"]
-    if wrong or not (given["install_config"] or given["agent_config"]) or build["binary"] or build["git"]:
+    if wrong or _usual(plan) or build["binary"] or build["git"]:
         return
     from .installer import preflight  # most plans do without
 
@@ -64,42 +69,82 @@ def findings(plan: Plan) -> Iterator[Finding]:
         refused = preflight.agent(texts, release, version)
     for one in refused:
         message = " ".join(_POSITION.sub("", one.text).split())
-        yield *_field(one, given), redact(f"openshift-install refuses it: {message}")
+        yield *_field(one, plan), redact(f"openshift-install refuses it: {message}")
 
 
 prepare = partial(rundir.prepare, verify=findings)
 """As `rundir.prepare`, which then also refuses what `findings` has."""
 
 
-def _field(refused: Refused, given: Installer) -> tuple[Path, Any]:
+def _usual(plan: Plan) -> bool:
+    """Return whether the installer's input files have nothing of a profile but machines, names and addresses."""
+    given, usual, families = plan["installer"], DEFAULTS["installer"], FAMILIES[plan["cluster"]["stack"]]
+    return (
+        plan["cluster"]["platform"] in _USUAL_PLATFORMS
+        and all(given.get(name) in (None, usual[name]) for name in _AS_THEY_ARE)
+        and given["cluster_network"] == [entry for family in families for entry in usual["cluster_network"][family]]
+        and given["service_network"] == [usual["service_network"][family] for family in families]
+        and given["image_digest_sources"] in ([], lab_mirrors(plan["services"]))
+    )
+
+
+def _field(refused: Refused, plan: Plan) -> tuple[Path, Any]:
     """Return the field of the profile that a refusal is about, and its value if it can be shown.
 
-    One that is about nothing of a file alone, but about both together, is that of the file which the profile changes.
+    It is one of those that the files follow from, or one that the profile lays over them. What is about nothing of a file alone,
+    but about both together, is that of the file which the profile changes, or else of `installer`.
     """
+    given = plan["installer"]
     files = {
         "install-config.yaml": ("install_config", given["install_config"]),
         "agent-config.yaml": ("agent_config", given["agent_config"]),
     }
+    spelled, over = _spelled(refused.text), len(_place(refused.text, given["install_config"]))
+    for field, origin, shown in _origins(plan):
+        about = spelled == field or (field.endswith("]") and spelled.startswith(field))
+        if about and over < min(2, field.count(".") + 1):
+            return origin, shown
     ordered = sorted(files, key=lambda file: file != refused.file)
-    places = [("installer", files[file][0], *_place(refused.text, files[file][1])) for file in ordered]
+    places: list[Path] = [("installer", files[file][0], *_place(refused.text, files[file][1])) for file in ordered]
     changed = [place for place, file in zip(places, ordered, strict=True) if files[file][1]]
-    path = next((place for place in places if len(place) > _ROOT), changed[0])
+    path = next((place for place in places if len(place) > _ROOT), (changed or [("installer",)])[0])
     value: Any = given
     for key in path[1:]:
         value = value[key]
-    if len(path) == _ROOT or isinstance(value, Mapping) or (isinstance(value, list) and value):
+    if len(path) <= _ROOT or isinstance(value, Mapping) or (isinstance(value, list) and value):
         return path, None
-    shown = f"{path[-1]}: {value}"
-    return path, value if redact(shown) == shown else None
+    text = f"{path[-1]}: {value}"
+    return path, value if redact(text) == text else None
+
+
+def _origins(plan: Plan) -> Iterator[tuple[str, Path, Any]]:
+    """Yield fields of install-config.yaml with the field of the profile that each follows from, and its value."""
+    given, count = plan["installer"], {"ipv4": 0, "ipv6": 0}
+    for index, entry in enumerate(given["cluster_network"]):
+        family = family_of(entry["cidr"])
+        path: Path = ("installer", "cluster_network", family, count[family])
+        count[family] += 1
+        yield f"networking.clusterNetwork[{index}].hostPrefix", (*path, "host_prefix"), entry["host_prefix"]
+        yield f"networking.clusterNetwork[{index}]", (*path, "cidr"), entry["cidr"]
+    for index, cidr in enumerate(given["service_network"]):
+        yield f"networking.serviceNetwork[{index}]", ("installer", "service_network", family_of(cidr)), cidr
+    for index in range(len(given["image_digest_sources"])):
+        yield f"imageDigestSources[{index}]", ("installer", "image_digest_sources", index), None
+    for field in ("arbiter.platform", "controlPlane.fencing", "platform"):
+        yield field, ("platform",), plan["cluster"]["platform"]
+
+
+def _spelled(text: str) -> str:
+    """Return the field of a file that a refusal is about, as it is spelled there."""
+    named = _NAMED.search(_POSITION.sub("", text))
+    return (named["path"] if named else text.partition(": ")[0]).removeprefix("spec.")
 
 
 def _place(text: str, laid: Mapping[str, Any]) -> Path:
     """Return which field of what is laid over a file a refusal is about, as far as it is one of these."""
-    named = _NAMED.search(_POSITION.sub("", text))
-    spelled = named["path"] if named else text.partition(": ")[0].removeprefix("spec.")
     path: list[Any] = []
     value: Any = laid
-    for part in re.findall(r"[^.\[\]]+", spelled):
+    for part in re.findall(r"[^.\[\]]+", _spelled(text)):
         if isinstance(value, Mapping):
             key = next((key for key in value if str(key).lower() == part.lower()), None)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,6 +11,7 @@ from ..redact import redact
 from . import proxied
 from .balancers import BALANCED, wanted
 from .build import node_names, platform_of
+from .network_checks import lan
 from .networks import outside_balancer
 from .options import Profile
 from .presets import FAMILIES
@@ -48,13 +49,33 @@ def check_proxy(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 yield ("installer", "install_config", "proxy", field), redact(str(value)), remedy
             continue
         try:
-            address = ipaddress.ip_address(urlsplit(str(value)).hostname or "")
+            host = urlsplit(str(value)).hostname or ""
         except ValueError:
-            continue  # a name, or not a URL, which openshift-install reports
-        if f"ipv{address.version}" not in families:
-            known = " or ".join("IPv6" if family == "ipv6" else "IPv4" for family in families)
-            remedy = f"must have an {known} address, or a name: nodes with `stack: {profile['stack']}` have no other"
-            yield ("installer", "install_config", "proxy", field), value, remedy
+            remedy = "must be a URL, such as http://192.0.2.1:3128 or http://[2001:db8::1]:3128"
+            yield ("installer", "install_config", "proxy", field), redact(str(value)), remedy
+            continue
+        if wrong := _of_another_family(profile, host, families):
+            yield ("installer", "install_config", "proxy", field), value, f"must have {wrong}"
+
+
+def check_time_servers(profile: Profile, _cluster: str) -> Iterator[Finding]:
+    """A time server has an address of a family that a network of the lab has."""
+    families = dict.fromkeys(named.family for named in lan(profile))
+    for index, source in enumerate(profile["installer"]["ntp_sources"] or []):
+        if wrong := _of_another_family(profile, source, families):
+            yield ("installer", "ntp_sources", index), source, f"must be {wrong}"
+
+
+def _of_another_family(profile: Profile, host: str, families: Collection[str]) -> str:
+    """Return what would be right in place of an address of none of these families; "" for others, and for names."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return ""
+    if f"ipv{address.version}" in families:
+        return ""
+    known = " or ".join("IPv6" if family == "ipv6" else "IPv4" for family in families)
+    return f"an {known} address, or a name: nodes with `stack: {profile['stack']}` have no other"
 
 
 def _gateway(profile: Profile) -> str:

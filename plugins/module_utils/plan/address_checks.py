@@ -11,14 +11,14 @@ from ..vocabulary import WITH_VIPS
 from . import build, links
 from .build import node_names, node_roles
 from .fields import Family
-from .network_checks import VERSIONS, IpNetwork, lan
+from .network_checks import VERSIONS, IpNetwork, lan, misplaced
 from .networks import by_slaac
 from .options import Profile
 from .outside import balancing
 from .presets import FAMILIES
 from .problems import Finding, Path, duplicates
 
-_VIPS: tuple[Literal["api", "ingress"], ...] = ("api", "ingress")
+_VIPS: dict[Literal["api", "ingress"], str] = {"api": "the API", "ingress": "ingress"}
 
 
 def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -81,24 +81,14 @@ def _one_of_each(path: Path, addresses: list[str], stack: tuple[str, ...]) -> It
 
 def _outside(path: Path, text: str, subnets: Mapping[Family, IpNetwork]) -> Iterator[Finding]:
     network = subnets.get(family_of(text))
-    if network is not None and ipaddress.ip_address(text) not in network:
-        yield path, text, f"is outside of its network, {network}"
+    if network is not None and (wrong := misplaced(text, network)):
+        yield path, text, wrong
 
 
 def check_collisions(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Addresses in the profile must not be those that another node, the API or ingress gets by its offset, nor free for DHCP."""
     offsets = profile["network"]["offsets"]
-    machine = [ipaddress.ip_network(profile["network"][f]) for f in FAMILIES[profile["stack"]]]
-    virtual = build.platform_of(profile) in WITH_VIPS or balancing(profile)
-    given, derived = _of_nodes(profile)
-    owners = dict(derived)
-    for vip in _VIPS if virtual else ():
-        label = "the API" if vip == "api" else "ingress"
-        addresses = profile["vips"][vip]
-        if addresses is None:
-            owners |= {str(net[offsets[vip]]): label for net in machine if offsets[vip] < net.num_addresses}
-        else:
-            given += [(("vips", vip, index), str(ipaddress.ip_address(text))) for index, text in enumerate(addresses)]
+    given, derived = _given_and_derived(profile)
     roles = node_roles(profile)
     reserved = [name for name, role in roles.items() if build.addressing_of(profile, name, role) != "static"]
     ranges = [
@@ -109,12 +99,39 @@ def check_collisions(profile: Profile, _cluster: str) -> Iterator[Finding]:
     ]
     for path, text in given:
         address = ipaddress.ip_address(text)
-        if text in owners:
-            yield path, text, f"is the address of {owners[text]}; choose another"
+        if text in derived:
+            yield path, text, f"is the address of {derived[text]}; choose another"
         elif path[1] not in reserved:  # for its nodes the DHCP server reserves them
             for first, last in ranges:
                 if first.version == address.version and first <= address <= last:
                     yield path, text, f"is in the DHCP range, {first} to {last}; choose one outside"
+
+
+def owners(profile: Profile) -> dict[str, str]:
+    """Return whose the addresses of nodes, API and ingress are, given or derived."""
+    given, derived = _given_and_derived(profile)
+    return {**derived, **{text: _VIPS[path[1]] if path[0] == "vips" else f"node {path[1]}" for path, text in given}}
+
+
+def of_node(profile: Profile, node: str) -> list[str]:
+    """Return the addresses by which the cluster knows a node, given or derived; not those of SLAAC."""
+    own = [text for text, owner in owners(profile).items() if owner == f"node {node}"]
+    return [text for network in _home(profile, node).values() for text in own if ipaddress.ip_address(text) in network]
+
+
+def _given_and_derived(profile: Profile) -> tuple[list[tuple[Path, str]], dict[str, str]]:
+    """Return the addresses that the profile gives to nodes, API and ingress, with their places, and whose those are that follow from offsets."""
+    offsets = profile["network"]["offsets"]
+    machine = [ipaddress.ip_network(profile["network"][f]) for f in FAMILIES[profile["stack"]]]
+    virtual = build.platform_of(profile) in WITH_VIPS or balancing(profile)
+    given, derived = _of_nodes(profile)
+    for vip, label in _VIPS.items() if virtual else ():
+        addresses = profile["vips"][vip]
+        if addresses is None:
+            derived |= {str(net[offsets[vip]]): label for net in machine if offsets[vip] < net.num_addresses}
+        else:
+            given += [(("vips", vip, index), str(ipaddress.ip_address(text))) for index, text in enumerate(addresses)]
+    return given, derived
 
 
 def _of_nodes(profile: Profile) -> tuple[list[tuple[Path, str]], dict[str, str]]:

@@ -97,8 +97,6 @@ def check_lab(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield ("boot", "mode"), mode, f"must be one of {', '.join(_MODES)} {of}"
     if eject == "on_rebooting":
         yield ("boot", "eject"), eject, f"must be never or after {of}: only libvirt ejects at that stage"
-    if profile["snapshots"]:
-        yield ("snapshots",), profile["snapshots"], f"must be empty {of}: only VMs are saved"
     if links.any_switched(profile):
         yield (
             ("nodes", existing[0], "bare_metal"),

@@ -14,6 +14,7 @@ from .balancers import balancer, balances
 from .boot_modes import boot, mode_of, node_disks
 from .fields import Addressing, Platform, Role
 from .host_network import network_config
+from .installer_inputs import DigestSource
 from .links import of_node, of_role
 from .machine_options import NicOptions
 from .machines import Address, Network, Node
@@ -267,9 +268,7 @@ def _installer(profile: Profile, networks: list[Network], services: Services) ->
         "ntp_sources": _or(given["ntp_sources"], [services["address"]]),
         "image_digest_sources": _or(
             given["image_digest_sources"],
-            _lab_mirrors(f"{services['host']}:{services['registry']['port']}")
-            if lab and not proxied.registry(services)
-            else [],
+            lab_mirrors(services) if lab and not proxied.registry(services) else [],
         ),
         "fips": given["fips"],
         "install_config": deepcopy(given["install_config"]),
@@ -292,7 +291,9 @@ def _or(value: T | None, default: T) -> T:
     return default if value is None else value
 
 
-def _lab_mirrors(registry: str) -> list[Any]:
+def lab_mirrors(services: Services) -> list[DigestSource]:
+    """Return where the lab's registry has the lab payload: `installer.image_digest_sources` unless the profile has it."""
+    registry = f"{services['host']}:{services['registry']['port']}"
     return [
         {"source": f"{REGISTRY}/{repository}", "mirrors": [f"{registry}/{repository}"]}
         for repository in (RELEASE_REPOSITORY, PAYLOAD_REPOSITORY)

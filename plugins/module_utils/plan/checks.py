@@ -11,11 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from ..vocabulary import COMPONENTS
 from . import (
     access_checks,
     address_checks,
     bare_metal_checks,
     boot_modes,
+    connection_checks,
     day2_checks,
     hypervisor_checks,
     ipi_checks,
@@ -29,7 +31,9 @@ from . import (
     outside_checks,
     proxied,
     release_checks,
+    route_checks,
     segment_checks,
+    snapshots,
     tests,
     unconfigured,
 )
@@ -39,7 +43,7 @@ from .formats import LABEL
 from .modes import those
 from .names import mac_address
 from .options import Profile
-from .presets import ROLES
+from .presets import ROLES, is_default
 from .problems import Finding, Path, duplicates
 from .topologies import TOPOLOGIES, fencing
 
@@ -47,6 +51,7 @@ Check = Callable[[Profile, str], Iterable[Finding]]
 """Yields what is wrong with a complete profile, for a cluster with that name."""
 
 _BRIDGE_LENGTH = 15
+_DNS = 53
 _NAMES = ""  # no field has this name
 
 # Boot modes in which each machine gets an image of its own.
@@ -155,18 +160,6 @@ def _check_hypervisor(profile: Profile, _cluster: str) -> Iterator[Finding]:
             True,
             "a route supports IPv4 addresses only, and `stack: ipv6` has none: must be false",
         )
-    connection, egress = profile["network"]["connection"], profile["hypervisor"]["egress"]
-    if connection == "disconnected" and egress:
-        yield ("network", "connection"), connection, "contradicts `hypervisor.egress: true`: remove one of them"
-    if connection == "proxied":
-        if kind != "sandbox":
-            yield ("network", "connection"), connection, f"requires `hypervisor.kind: sandbox`, not {kind}"
-        for path, nat in (
-            (("network", "nat"), profile["network"]["nat"]),
-            *((("extra_networks", nth, "nat"), one.get("nat")) for nth, one in enumerate(profile["extra_networks"])),
-        ):
-            if nat:
-                yield path, True, "must be false: with `network.connection: proxied` the proxy is the only way out"
     if kind != "ssh" and host:
         yield ("hypervisor", "host"), host, f"requires `kind: ssh`, not {kind}"
 
@@ -208,11 +201,15 @@ def _macs(profile: Profile, cluster: str) -> Iterator[tuple[Path, str]]:
 def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:
     services = profile["services"]
     ports = {"registry": services["registry"]["port"], "bmc": services["bmc"]["port"], "http": services["http"]["port"]}
-    yield from duplicates((("services", name, "port"), str(port)) for name, port in ports.items())
+    places: list[tuple[Path, int]] = [(("services", name, "port"), port) for name, port in ports.items()]
+    places.sort(key=lambda one: not is_default(*one))  # what contradicts a default is wrong, not the default
+    yield from duplicates((place, str(port)) for place, port in places)
+    taken = {_DNS: "the lab's DNS"}
     if profile["network"]["connection"] == "proxied":
-        for name, port in ports.items():
-            if port == proxied.PORT:
-                yield ("services", name, "port"), port, "is that of the proxy: choose another one"
+        taken[proxied.PORT] = "the proxy"
+    for name, port in ports.items():
+        if port in taken:
+            yield ("services", name, "port"), port, f"is that of {taken[port]}: choose another one"
 
 
 def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -226,6 +223,7 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
             ("peer", fault.get("peer"), names),
             ("of", fault.get("of"), names),
             ("nic", fault.get("nic"), nics),
+            ("component", fault.get("component"), COMPONENTS),
         )
         for key, value, known in given:
             if value is not None and value not in known:
@@ -269,22 +267,17 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 fault["kind"],
                 f"requires `boot: {{mode: ...}}` {', '.join(_OWN_IMAGE)}: in other modes all machines share one image",
             )
-    extra = [index for index, fault in enumerate(profile["faults"]) if fault["kind"] == "extra_host"]
-    for index in extra[1:]:
-        yield ("faults", index, "kind"), "extra_host", "is a duplicate; remove one"
+    yield from _twice(profile)
 
 
-def _check_snapshots(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    wanted = profile["snapshots"]
-    for index, name in enumerate(wanted):
-        if name in wanted[:index]:
-            yield ("snapshots", index), name, "is a duplicate; remove one"
-    if wanted and profile["hypervisor"]["kind"] != "sandbox":
-        yield ("snapshots",), wanted, "requires `hypervisor: {kind: sandbox}`: only a whole sandbox is saved"
-    if wanted and profile["machines"]:
-        yield ("snapshots",), wanted, "requires a profile without `machines`: only nodes are saved"
-    if wanted and any(not KINDS[fault["kind"]].in_plan for fault in profile["faults"]):
-        yield ("snapshots",), wanted, "requires a profile without faults that the lab injects: their state is not saved"
+def _twice(profile: Profile) -> Iterator[Finding]:
+    """Yield faults that are in the plan from the start, and that it has already."""
+    seen: set[tuple[Any, ...]] = set()
+    for index, fault in enumerate(profile["faults"]):
+        same = (fault["kind"], fault.get("node"), fault.get("component"))
+        if KINDS[fault["kind"]].in_plan and same in seen:
+            yield ("faults", index, "kind"), fault["kind"], "is a duplicate; remove one"
+        seen.add(same)
 
 
 def _check_tests(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -299,6 +292,7 @@ _CHECKS = (
     release_checks.check_release,
     release_checks.check_topology,
     _check_hypervisor,
+    connection_checks.check,
     hypervisor_checks.check,
     hypervisor_checks.check_placement,
     hypervisor_checks.check_lab,
@@ -309,6 +303,7 @@ _CHECKS = (
     bare_metal_checks.check_lab,
     access_checks.check_fencing,
     access_checks.check_proxy,
+    access_checks.check_time_servers,
     access_checks.check_balancer,
     machine_checks.check_names,
     machine_checks.check_disks,
@@ -322,7 +317,7 @@ _CHECKS = (
     segment_checks.check_segments,
     network_checks.check_networks,
     link_checks.check_links,
-    link_checks.check_routes,
+    route_checks.check,
     nmstate_checks.check,
     network_checks.check_room,
     network_checks.check_slaac,
@@ -332,6 +327,6 @@ _CHECKS = (
     _check_ports,
     _check_faults,
     manifests.check,
-    _check_snapshots,
+    snapshots.check,
     _check_tests,
 )

@@ -13,15 +13,13 @@ from typing import Any
 from ..addresses import in_url
 from ..merging import merge
 from ..release.mirror_set import MirrorSource
-from ..vocabulary import BOOT_ARTIFACTS, SETTINGS_MANIFEST, WITH_VIPS
+from ..vocabulary import BOOT_ARTIFACTS, SETTINGS_MANIFEST, WITH_VIPS, go_arch
 from . import disks, faults, ipi, phases, proxied
 from .machines import Node
 from .model import Plan
 from .modes import MODES
 from .options import DigestSource
 from .topologies import TOPOLOGIES
-
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def install_config(
@@ -39,7 +37,7 @@ def install_config(
     of the plan; a source of both has the mirrors of both. The plan's `installer.install_config` is merged into the result.
     """
     cluster, installer = plan["cluster"], plan["installer"]
-    architecture = _ARCHITECTURES[cluster["arch"]]
+    architecture = go_arch(cluster["arch"])
     sources = _joined([*installer["image_digest_sources"], *more_sources])
 
     def pool(name: str, role: str) -> dict[str, Any]:

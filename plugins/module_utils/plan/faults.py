@@ -10,7 +10,7 @@ import functools
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, NamedTuple, TypedDict, cast
 
-from ..vocabulary import STAGES, STATUSES, Component, Status
+from ..vocabulary import STAGES, STATUSES, Component
 from .fields import Name, OneOf, Range, Role, Tagged
 from .shapes import fields
 
@@ -76,14 +76,14 @@ class Fault(_Kind, total=False):
 
 
 class Kind(NamedTuple):
-    """One kind: its meaning, its outcome, the fields of its own, which of them are required.
+    """One kind: what it does, its symptom, the fields of its own, which of them are required. docs/faults.md is made of it.
 
     in_plan: it is in the plan and has no trigger; lasting: it cannot be undone, so it takes no `seconds`; components:
     the only ones that it can be about.
     """
 
-    meaning: str
-    outcome: str
+    effect: str
+    symptom: str
     fields: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     in_plan: bool = False
@@ -100,128 +100,154 @@ class Kind(NamedTuple):
 
 
 KINDS: dict[str, Kind] = {
-    "power_off": Kind("the machine loses its power", "VM ... is shut off", ("node",), ("node",)),
-    "pause": Kind("the machine is paused", "host ... is disconnected, or slow", ("node",), ("node",)),
+    "power_off": Kind(
+        "powers the machine off, and on again after `seconds`",
+        "`VM ... is shut off`",
+        ("node",),
+        ("node",),
+    ),
+    "pause": Kind(
+        "pauses the machine: a slow worker, an agent that disconnects",
+        "`host ... is disconnected`, or `error` after the service's three minutes",
+        ("node",),
+        ("node",),
+    ),
     "link_down": Kind(
-        "the cable of a network card is unplugged; at `boot`: the host never registers",
-        "host ... never registered, or is disconnected",
+        "unplugs the cable",
+        "at `boot`: `host ... never registered`",
         ("node", "nic"),
         ("node",),
     ),
     "mtu": Kind(
-        "the switch port of a network card only passes smaller packets",
-        "validation mtu-valid",
+        "limits the packet size of the switch port",
+        "Validation `mtu-valid` warns where the network's MTU is not 1500; large packets are lost.",
         ("node", "nic", "mtu"),
         ("node", "mtu"),
     ),
     "delay": Kind(
-        "packets of a network card are late, in both directions",
-        "everything is slow; validation sufficient-network-latency-requirement-for-role",
+        "adds latency in each direction",
+        "Requests and pulls are slow.",
         ("node", "nic", "milliseconds"),
         ("node", "milliseconds"),
     ),
     "loss": Kind(
-        "packets of a network card are lost at random, in both directions",
-        "validation sufficient-packet-loss-requirement-for-role",
+        "drops packets at random in each direction: 45 loses 70 % of pings",
+        "validation `sufficient-packet-loss-requirement-for-role`",
         ("node", "nic", "percent"),
         ("node", "percent"),
     ),
     "rate": Kind(
-        "a network card sends and receives at a limited rate",
-        "downloads are slow; a wait without progress where they time out",
+        "limits the rate in each direction, in kbit/s",
+        "Pulls and writing the image to disk take long; requests that time out are retried.",
         ("node", "nic", "kbits"),
         ("node", "kbits"),
     ),
     "arp_one_way": Kind(
-        "the node does not receive `peer`'s ARP and neighbour discovery replies",
-        "validation belongs-to-majority-group",
+        "drops the peer's ARP and neighbour discovery replies to the node",
+        "validation `belongs-to-majority-group`",
         ("node", "peer"),
         ("node", "peer"),
     ),
-    "eject": Kind("the medium is ejected from the running machine", "validation media-connected", ("node",), ("node",)),
+    "eject": Kind(
+        "removes the medium from the running machine",
+        "validation `media-connected`, status `disconnected`",
+        ("node",),
+        ("node",),
+    ),
     "slow_media": Kind(
-        "the machine reads its medium slowly",
-        "host ... registers late, or never",
+        "limits how fast the machine reads its medium",
+        "The host registers late; a live system reads about 300 MB.",
         ("node", "bytes_per_second"),
         ("node", "bytes_per_second"),
     ),
     "disk_lost": Kind(
-        "the first disk is unplugged", "host ... is error: failed after 3 attempts", ("node",), ("node",), lasting=True
+        "unplugs the first disk",
+        "`host ... is error at Writing image to disk: Failed - failed after 3 attempts`",
+        ("node",),
+        ("node",),
+        lasting=True,
     ),
-    "service_down": Kind("a service of the lab stops", "the lab's ... does not answer", ("service",), ("service",)),
+    "service_down": Kind(
+        "stops `registry`, `ntp`, `bmc` or `http` of the lab",
+        "`the lab's registry does not answer`; ntp: validation `ntp-synced` warns; bmc: the boot is refused",
+        ("service",),
+        ("service",),
+    ),
     "image_missing": Kind(
-        "the registry does not have the image of a component",
-        "preparing fails, or a unit cannot pull",
+        "removes the image of a component from the registry",
+        "`Failed to fetch container images`; at `boot`: a unit that cannot pull",
         ("component",),
         ("component",),
     ),
     "component_fails": Kind(
-        "the programs of a component exit with an error at once (lab payload)",
-        "assisted-service never started, for agent-installer-api-server",
+        "makes the programs in the image of a component exit with an error",
+        "for `agent-installer-api-server`: `assisted-service never started`",
         ("component",),
         ("component",),
         in_plan=True,
         components=_COMPONENTS,
     ),
     "clock": Kind(
-        "the machine's clock is off by `offset` seconds; chrony corrects it unless ntp is down",
-        "validation time-synced-between-host-and-service",
+        "shifts the machine's clock by `offset` seconds; chrony corrects it unless ntp is down",
+        "on hosts other than node zero: validation `time-synced-between-host-and-service`",
         ("node", "offset"),
         ("node", "offset"),
         in_plan=True,
     ),
     "wrong_token": Kind(
-        "the machine boots an image of another run: the key of this run's service did not sign its token",
-        "host ... is refused by the assisted service",
+        "boots the machine from an image of another run, whose tokens this service did not sign",
+        "`host ... is refused by the assisted service: ... HTTP 401`",
         ("node",),
         ("node",),
         in_plan=True,
     ),
     "expired_token": Kind(
-        "the tokens of the image have expired when the machines boot it",
-        "the service refuses this run's token",
+        "expires the tokens of the image before it is booted; otherwise they never expire",
+        "`the assisted service ... refuses this run's token (HTTP 401): ... expired`",
         in_plan=True,
     ),
     "unsigned_image": Kind(
-        "the live system demands signatures of the payload's images, which have none",
-        "assisted-service never started: A signature was required, but no signature exists",
+        "makes the live system require signatures on the payload's images, which have none",
+        "`assisted-service never started: ... A signature was required, but no signature exists`",
         in_plan=True,
     ),
     "boot_order": Kind(
-        "the machine boots from its medium even if its disk was written",
-        Status.PENDING_USER_ACTION,
+        "puts the medium before the disk in the boot order",
+        "`installing-pending-user-action`, until the medium is removed and the machine is powered off",
         ("node",),
         ("node",),
         in_plan=True,
     ),
     "dns_wildcard": Kind(
-        "a DNS wildcard resolves every name of the cluster's domain",
-        "validation dns-wildcard-not-configured",
+        "resolves `*.<cluster domain>`",
+        "validation `dns-wildcard-not-configured`",
         in_plan=True,
     ),
     "duplicate_hostname": Kind(
-        "the node has the host name of another node",
-        "validation hostname-unique",
+        "gives two hosts the same name",
+        "validation `hostname-unique`",
         ("node", "of"),
         ("node", "of"),
         in_plan=True,
     ),
     "wrong_root_device": Kind(
-        "the root device hints of the node match none of its disks",
-        "No disk of the host matches the root device hints",
+        "gives the node a root device hint that matches none of its disks",
+        "`... No disk of the host matches the root device hints`, while the cluster stays `ready`",
         ("node",),
         ("node",),
         in_plan=True,
     ),
     "fence_fails": Kind(
-        "the cluster has a wrong password of the node's BMC and cannot fence it",
-        "the API does not answer while the node is frozen",
+        "gives the cluster a wrong password of the node's BMC: it cannot fence the node",
+        "once the node freezes: the API does not answer, as long as the node is frozen",
         ("node",),
         ("node",),
         in_plan=True,
     ),
     "extra_host": Kind(
-        "an additional machine, extra-0, boots the image (DHCP)", "host ... is not part of this plan", in_plan=True
+        "boots an additional machine, `extra-0`, from the image (DHCP)",
+        "`host ... is not part of this plan`",
+        in_plan=True,
     ),
 }
 
@@ -251,8 +277,9 @@ class WithFaults(TypedDict):
     faults: list[Fault]
 
 
-ProfileFault = Annotated[Fault, Tagged("kind", KINDS, _in_profile)]
-PlanFault = Annotated[Fault, Tagged("kind", KINDS, _in_plan)]
+_EFFECTS = {name: kind.effect for name, kind in KINDS.items()}
+ProfileFault = Annotated[Fault, Tagged("kind", _EFFECTS, _in_profile)]
+PlanFault = Annotated[Fault, Tagged("kind", _EFFECTS, _in_plan)]
 
 
 def complete(fault: Mapping[str, Any]) -> Fault:

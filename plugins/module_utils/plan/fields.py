@@ -35,11 +35,11 @@ class OneOf:
 class Tagged:
     """A mapping whose fields depend on the value of the field `key`.
 
-    kinds: the values that there are; record: fields and those that are required, for a value.
+    kinds: the values that there are, with what each one means; record: fields and those that are required, for a value.
     """
 
     key: str
-    kinds: Collection[str]
+    kinds: Mapping[str, str]
     record: Callable[[str], tuple[Mapping[str, Any], Collection[str]]]
 
 

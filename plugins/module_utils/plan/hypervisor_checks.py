@@ -157,8 +157,6 @@ def check_lab(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield ("boot", "mode"), mode, f"must be one of {', '.join(_MODES)} {of}: their machines are booted by BMCs"
     if eject == "on_rebooting":
         yield ("boot", "eject"), eject, f"must be never or after {of}: only libvirt ejects at that stage"
-    if profile["snapshots"]:
-        yield ("snapshots",), profile["snapshots"], f"must be empty {of}: only one sandbox is saved"
     if links.any_switched(profile):
         yield (
             ("hypervisors",),

@@ -48,8 +48,6 @@ def _of_agents(profile: Profile) -> Iterator[Finding]:
         yield ("nodes", name, "day2"), True, "requires `flow: agent`, whose installer adds nodes with an ISO"
     for index, fault in enumerate(profile["faults"]):
         yield ("faults", index, "kind"), fault["kind"], "requires `flow: agent`, in whose stages faults happen"
-    if profile["snapshots"]:
-        yield ("snapshots",), profile["snapshots"], "requires `flow: agent`, whose service reports these states"
 
 
 def _installer(profile: Profile) -> Iterator[Finding]:

@@ -28,12 +28,12 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
     release = RELEASES[profile["release"]["profile"] or LATEST.name]
     if _UNIT in release.units_absent:
         yield place, MODE, f"requires a release from 4.18 on, whose live system connects to LUNs, not {release.name}"
+    if profile["stack"] == "ipv6":
+        yield ("stack",), "ipv6", "must have IPv4: with `boot: {mode: iscsi}` machines boot over it"
     if profile["flow"] != "agent":
         yield place, MODE, f"requires `flow: agent`, not {profile['flow']}"
     if profile["hypervisor"]["kind"] != "sandbox":
         yield place, MODE, f"requires `hypervisor: {{kind: sandbox}}`, not {profile['hypervisor']['kind']}"
-    if profile["snapshots"]:
-        yield ("snapshots",), profile["snapshots"], "requires another boot mode than iscsi: LUNs are not saved"
     for name in ("registry", "bmc", "http"):
         if profile["services"][name]["port"] == PORT:
             yield ("services", name, "port"), PORT, "is that of the iSCSI targets: choose another one"

@@ -1,21 +1,21 @@
-"""Checks of bonds, VLANs, MTUs and routes of a profile; see `checks`."""
+"""Checks of bonds, VLANs and MTUs of a profile; see `checks`."""
 
 from __future__ import annotations
 
-import ipaddress
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..addresses import family as family_of
 from .boot_modes import boot_mode, mode_of
 from .faults import ON_BRIDGE
-from .fields import Family, Role
+from .fields import Role
 from .links import any_switched, bonds, carried, machine_switched, networks, nics, roles, switched
-from .network_checks import cluster_ranges
+from .modes import those
 from .options import Profile
-from .presets import FAMILIES
 from .problems import Finding, Path
+
+# Boot modes whose images have all that they need, the networks of the hosts included.
+_LOAD_NOTHING = those(lambda mode: mode.beside is None and (mode.configured or mode.second is not None))
 
 
 def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
@@ -36,65 +36,14 @@ def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
         yield field, value, f"{what} require `hypervisor: {{kind: sandbox}}`, whose switch knows them, not {kind}"
     mode = boot_mode(profile)
     if mode_of(profile).beside is not None and machine_switched(profile):
-        yield (
-            ("boot", "mode"),
-            mode,
-            f"loads files before the network is configured, and {what} are below the machine network: "
-            "must be redfish, cdrom or manual",
-        )
+        remedy = f"loads files before the network is configured, and {what} are below the machine network: must be"
+        if mode == profile["boot"]["mode"]:
+            yield ("boot", "mode"), mode, f"{remedy} one of {', '.join(_LOAD_NOTHING)}"
+        else:
+            yield ("platform",), profile["platform"], f"has a minimal image, which {remedy} another one"
     for index, fault in enumerate(profile["faults"]):
         if fault["kind"] in ON_BRIDGE:
             yield ("faults", index, "kind"), fault["kind"], f"requires NICs without {what}: it acts at the bridge"
-
-
-def check_routes(profile: Profile, cluster: str) -> Iterator[Finding]:
-    """Yield what is wrong with static routes.
-
-    A route must be of a family that its network has, and its next hop an address in that network. The profile is
-    complete; `cluster` is not used.
-    """
-    seen: dict[str, Path] = {}
-    lan = {subnet: path for path, network in networks(profile) for subnet in _subnets(profile, path, network).values()}
-    for path, network in networks(profile):
-        subnets = _subnets(profile, path, network)
-        for index, route in enumerate(network.get("routes") or []):
-            here, destination = (*path, "routes", index), ipaddress.ip_network(route["destination"])
-            family: Family = "ipv6" if destination.version == 6 else "ipv4"
-            shown, hop = str(destination), route.get("next_hop")
-            if family not in subnets:
-                yield (
-                    (*here, "destination"),
-                    shown,
-                    f"is {_title(family)}, and this network has no {_title(family)} addresses",
-                )
-            elif hop and family_of(hop) != family:
-                yield (*here, "next_hop"), hop, f"must be an {_title(family)} address, as the destination {shown}"
-            elif hop and ipaddress.ip_address(hop) not in subnets[family]:
-                yield (*here, "next_hop"), hop, f"is outside of its network, {subnets[family]}"
-            elif hop and family == "ipv4" and ipaddress.ip_address(hop) == subnets[family].broadcast_address:
-                yield (*here, "next_hop"), hop, f"is the broadcast address of {subnets[family]}; choose a router's"
-            if not destination.prefixlen:
-                yield (
-                    (*here, "destination"),
-                    shown,
-                    "is a second default gateway: the machine network's gateway is the default one; choose a smaller network",
-                )
-            elif destination in lan:
-                yield (*here, "destination"), shown, f"is {_text(lan[destination])}, in which the nodes are themselves"
-            elif shown in seen:
-                yield (*here, "destination"), shown, f"is already a destination of {_text(seen[shown])}; remove one"
-            for inner, __, inside in cluster_ranges(profile):
-                if destination.prefixlen and inside.version == destination.version and inside.overlaps(destination):
-                    remedy = (
-                        f"overlaps with {_text(inner)} ({inside}), which the cluster keeps inside; choose another range"
-                    )
-                    yield (*here, "destination"), shown, remedy
-            seen.setdefault(shown, here)
-
-
-def _subnets(profile: Profile, path: Path, network: Mapping[str, Any]) -> dict[Family, Any]:
-    families = FAMILIES[profile["stack"]] if path == ("network",) else ("ipv4", "ipv6")
-    return {family: ipaddress.ip_network(network[family]) for family in families if network.get(family)}
 
 
 def _first(profile: Profile) -> tuple[Path, Any, str]:
@@ -215,10 +164,6 @@ def _numbers(profile: Profile, role: Role) -> Iterator[Finding]:
         mtu, most = network.get("mtu", machine), plain.get(way.parent)
         if way.vlan is not None and most is not None and mtu > most:
             yield (*path, "mtu"), mtu, f"must be at most {most}, the MTU of {way.parent}, on which {way.name} is"
-
-
-def _title(family: Family) -> str:
-    return "IPv6" if family == "ipv6" else "IPv4"
 
 
 def _text(path: Path) -> str:

@@ -102,8 +102,6 @@ def check_boot(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield ("boot", "eject"), eject, f"requires a medium, which the boot mode {mode} has not: must be never"
     if mode == "usb" and eject == "on_rebooting":
         yield ("boot", "eject"), eject, "requires a CD: a USB stick is removed after the installation, or never"
-    if eject == "on_rebooting" and profile["snapshots"]:
-        yield ("boot", "eject"), eject, "requires a profile without snapshots, which do not save what the lab has done"
     for index, fault in enumerate(profile["faults"]):
         if fault["kind"] in MEDIA and mode in _NO_MEDIUM:
             remedy = f"requires a medium, which the boot mode {mode} has not"

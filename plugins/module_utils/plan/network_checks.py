@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -11,7 +12,8 @@ from .boot_modes import mode_of
 from .build import node_names
 from .fields import Family
 from .options import Profile
-from .presets import FAMILIES, MTU
+from .outside import MACHINE_NETWORK
+from .presets import FAMILIES, MTU, is_default
 from .problems import Finding, Path, duplicates
 
 VERSIONS: dict[Family, int] = {"ipv4": 4, "ipv6": 6}
@@ -27,6 +29,9 @@ _OVN_INTERNAL = (
     "fd97::/64",
     "fd69::/112",
 )
+
+# Links that the kernel, libvirt, the switch, tunnels and the uplink have in a sandbox.
+_LINKS = re.compile(r"lo|all|default|uplink|(vnet|line|ifb)\d+|vx[0-9a-f]{6}|ovs-.*|sw-.*|n\d+-.*")
 
 IpNetwork: TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
 
@@ -66,7 +71,8 @@ def check_networks(profile: Profile, cluster: str) -> Iterator[Finding]:
 
     Networks are those of the machines, pods and services. A finding is path, value, and what would be right.
     """
-    named = lan(profile) + cluster_ranges(profile)
+    # What contradicts a default is wrong, not the default.
+    named = sorted(lan(profile) + cluster_ranges(profile), key=lambda one: not is_default(one.path, str(one.network)))
     for path, family, network in named:
         if network.version != VERSIONS[family]:
             yield path, str(network), f"must be an {'IPv4' if family == 'ipv4' else 'IPv6'} network"
@@ -78,19 +84,15 @@ def check_networks(profile: Profile, cluster: str) -> Iterator[Finding]:
         for internal in _OVN_INTERNAL if profile["installer"]["network_type"] == "OVNKubernetes" else ():
             if _overlap(network, ipaddress.ip_network(internal)):
                 yield path, str(network), f"overlaps with {internal}, which OVN-Kubernetes reserves"
-    bridge = profile["network"]["bridge"] or f"{cluster}bm"
-    names: list[tuple[Path, str]] = [(("network", "bridge"), bridge)]
     for index, extra in enumerate(profile["extra_networks"]):
-        names.append((("extra_networks", index, "name"), extra.get("bridge") or extra["name"]))
         if not extra.get("ipv4") and not extra.get("ipv6"):
             yield ("extra_networks", index), None, "needs `ipv4`, `ipv6` or both, such as `ipv4: 192.168.221.0/24`"
-    names += [
-        (("outside_networks", index, "name"), one["name"]) for index, one in enumerate(profile["outside_networks"])
-    ]
-    names += [(("segments", name), segment.get("bridge") or name) for name, segment in profile["segments"].items()]
-    yield from duplicates(iter(names))
+    yield from _names(profile, cluster)
     for family in FAMILIES[profile["stack"]]:
-        for index, entry in enumerate(profile["installer"]["cluster_network"][family]):
+        entries = profile["installer"]["cluster_network"][family]
+        if not entries:
+            yield ("installer", "cluster_network", family), [], f"must not be empty with `stack: {profile['stack']}`"
+        for index, entry in enumerate(entries):
             prefix = ipaddress.ip_network(entry["cidr"]).prefixlen
             if entry["host_prefix"] < prefix:
                 yield (
@@ -98,6 +100,43 @@ def check_networks(profile: Profile, cluster: str) -> Iterator[Finding]:
                     entry["host_prefix"],
                     f"must be at least {prefix}, the length of {entry['cidr']}: each node gets a part of it",
                 )
+
+
+def _names(profile: Profile, cluster: str) -> Iterator[Finding]:
+    """Yield names of networks and bridges that another one has, and those that have another meaning."""
+    named: list[tuple[Path, str]] = [
+        *((("extra_networks", index, "name"), one["name"]) for index, one in enumerate(profile["extra_networks"])),
+        *((("outside_networks", index, "name"), one["name"]) for index, one in enumerate(profile["outside_networks"])),
+        *((("segments", name), name) for name in profile["segments"]),
+    ]
+    bridges: list[tuple[Path, str]] = [(("network", "bridge"), profile["network"]["bridge"] or f"{cluster}bm")]
+    own: list[tuple[Path, Mapping[str, Any]]] = [
+        *((("extra_networks", index), one) for index, one in enumerate(profile["extra_networks"])),
+        *((("segments", name), one) for name, one in profile["segments"].items()),
+    ]
+    for path, given in own:
+        bridge = given.get("bridge")
+        if bridge and bridge != given.get("name", path[-1]):
+            bridges.append(((*path, "bridge"), bridge))
+    yield from duplicates(iter([*bridges, *named]))
+    for path, name in [*bridges, *named]:
+        if _LINKS.fullmatch(name):
+            yield path, name, "is the name of a link of the lab itself; choose another one"
+    for path, name in named:
+        if name == MACHINE_NETWORK:
+            yield path, name, "is the name of the machine network in `machines`; choose another one"
+
+
+def misplaced(text: str, network: IpNetwork) -> str:
+    """Return why an address cannot be one of a machine in a network; "" if it can."""
+    address = ipaddress.ip_address(text)
+    if address not in network:
+        return f"is outside of its network, {network}"
+    if address == network.network_address and network.num_addresses > 2:
+        return f"is the address of its network, {network}, itself; choose another"
+    if address == network.broadcast_address and network.version == 4 and network.num_addresses > 2:
+        return f"is the broadcast address of its network, {network}; choose another"
+    return ""
 
 
 def _overlap(one: IpNetwork, other: IpNetwork) -> bool:
@@ -163,8 +202,17 @@ def check_slaac(profile: Profile, _cluster: str) -> Iterator[Finding]:
         if family == "ipv6" and network.prefixlen != 64 and path[0] != "outside_networks":
             yield path, str(network), "must be a /64 with `addressing: slaac`: interface identifiers have 64 bits"
     nmstate = "requires nmstate, which has no SLAAC without DHCPv6; use dhcp or static addressing"
+    for where, value in of_nmstate(profile):
+        yield where, value, nmstate
+    if FAMILIES[profile["stack"]][0] == "ipv6" and mode_of(profile).fetches:
+        yield ("addressing",), "slaac", "must be dhcp or static: machines boot from the network by DHCPv6"
+    yield from _slaac_of_nodes(profile)
+
+
+def of_nmstate(profile: Profile) -> Iterator[tuple[Path, Any]]:
+    """Yield the fields, with their values, that hosts only get by nmstate: bonds, VLANs, routes, and MTUs that no lease has."""
     if profile["bonds"]:
-        yield ("bonds",), sorted(profile["bonds"]), nmstate
+        yield ("bonds",), sorted(profile["bonds"])
     given: list[tuple[Path, Mapping[str, Any], Collection[str]]] = [
         (("network",), profile["network"], FAMILIES[profile["stack"]]),
         *(
@@ -175,13 +223,10 @@ def check_slaac(profile: Profile, _cluster: str) -> Iterator[Finding]:
     for path, network, families in given:
         for field in ("vlan", "routes"):
             if network.get(field):
-                yield (*path, field), network[field], nmstate
+                yield (*path, field), network[field]
         mtu = network.get("mtu", profile["network"]["mtu"])
         if mtu != MTU and "ipv4" not in families:  # an IPv4 lease has it
-            yield (*path, "mtu"), mtu, nmstate
-    if FAMILIES[profile["stack"]][0] == "ipv6" and mode_of(profile).fetches:
-        yield ("addressing",), "slaac", "must be dhcp or static: machines boot from the network by DHCPv6"
-    yield from _slaac_of_nodes(profile)
+            yield (*path, "mtu"), mtu
 
 
 def _slaac_of_nodes(profile: Profile) -> Iterator[Finding]:

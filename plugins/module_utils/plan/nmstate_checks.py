@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..addresses import family as family_of
 from ..redact import redact
 from . import links
-from .build import node_roles
+from .address_checks import of_node
+from .build import node_names, node_roles
+from .names import mac_address
 from .options import Profile
 from .problems import Finding, Path
 
 _OF_LAB = re.compile(r"eth\d+")
 _ALL = {"0.0.0.0/0": "IPv4", "::/0": "IPv6"}
+# What these are on is known; an interface of another type, such as a bridge, can be on anything.
+_PLAIN = ("ethernet", "bond", "vlan")
 _MAIN_TABLES = (0, 254)
 
 
-def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
+def check(profile: Profile, cluster: str) -> Iterator[Finding]:
     """Yield what the installer refuses of a node's nmstate, and what its machine or another part of it contradicts."""
     roles = node_roles(profile)
     for name, node in profile["nodes"].items():
@@ -25,6 +31,7 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
         if not given or name not in roles:
             continue
         from ..nmstate import NmstateError, generate  # few profiles have it
+        from ..nmstate.schema import parse
 
         path: Path = ("nodes", name, "network_config")
         state = _plain(given)
@@ -36,10 +43,13 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
         except NmstateError as error:
             yield path, None, redact(f"{start}failed to execute 'nmstatectl gc', error: {error}")
             continue
+        interfaces = parse(state).get("interfaces") or []
+        wrong = [*_vlans(path, interfaces), *_default_routes(path, state)]
         # An existing machine may have more NICs than those that the lab knows, and by names of its own.
         if not node.get("bare_metal"):
-            yield from _nics(path, state, name, links.nics(profile, roles[name]))
-        yield from _default_routes(path, state)
+            wrong += _nics(path, state, name, links.nics(profile, roles[name]))
+            wrong = wrong or [*_bonds(profile, path, name, cluster, interfaces)]
+        yield from wrong or _addresses(profile, path, name, interfaces)
 
 
 def _nics(path: Path, state: dict[str, Any], node: str, known: list[str]) -> Iterator[Finding]:
@@ -68,6 +78,90 @@ def _nics(path: Path, state: dict[str, Any], node: str, known: list[str]) -> Ite
             None,
             f"has the Ethernet interfaces {', '.join(found)}, and {node} has fewer NICs: {', '.join(known)}",
         )
+
+
+def _vlans(path: Path, given: list[dict[str, Any]]) -> Iterator[Finding]:
+    """Yield a VLAN that its parent has already under another name: the kernel refuses it."""
+    seen: dict[tuple[Any, Any], str] = {}
+    for index, one in enumerate(given):
+        if _vlan(one) is None:
+            continue
+        parent = one["vlan"].get("base-iface")
+        first = seen.setdefault((parent, _vlan(one)), one["name"])
+        if first != one["name"]:
+            remedy = f"is already the VLAN id of {first} on {parent}; each on one parent must be unique"
+            yield (*path, "interfaces", index, "vlan", "id"), _vlan(one), remedy
+
+
+def _vlan(interface: Mapping[str, Any]) -> int | None:
+    return interface["vlan"].get("id") if interface["type"] == "vlan" and interface.get("vlan") else None
+
+
+def _addresses(profile: Profile, path: Path, node: str, given: list[dict[str, Any]]) -> Iterator[Finding]:
+    """Yield what of a node's own addresses, by which the others and the lab know it, is neither given nor leased, or is in another VLAN."""
+    planned = links.carried(profile, node_roles(profile)[node])[0]
+    missing, elsewhere = [], []
+    for text in of_node(profile, node):
+        having = [one for one in given if _has(one, text)] or [one for one in given if _leased(one, text)]
+        if not having:
+            missing.append(text)
+        elif all(one["type"] in _PLAIN and _vlan(one) != planned.vlan for one in having):
+            elsewhere.append(having[0]["name"])
+    if missing:
+        own = f"nodes.{node}.nics.{planned.name}.addresses"
+        remedy = (
+            f"gives {node} neither {' and '.join(missing)}, its address by the plan, nor DHCP: add that, or set `{own}`"
+        )
+        yield path, None, remedy
+    elif elsewhere:
+        where = "untagged" if planned.vlan is None else f"as VLAN {planned.vlan}"
+        remedy = f"has the address of {node} at {elsewhere[0]}, and the lab has the machine network {where}: see `network.vlan`"
+        yield path, None, remedy
+
+
+def _has(interface: Mapping[str, Any], text: str) -> bool:
+    wanted = ipaddress.ip_address(text)
+    entries = _section(interface, text).get("address") or []
+    return any(ipaddress.ip_address(one["ip"]) == wanted for one in entries)
+
+
+def _leased(interface: Mapping[str, Any], text: str) -> bool:
+    section = _section(interface, text)
+    return bool(section.get("dhcp") or section.get("autoconf"))
+
+
+def _section(interface: Mapping[str, Any], text: str) -> Mapping[str, Any]:
+    """Return what an interface has for the family of an address; nothing where it is switched off."""
+    section = interface.get(family_of(text)) or {}
+    return section if section.get("enabled") and interface["state"] == "up" else {}
+
+
+def _bonds(profile: Profile, path: Path, node: str, cluster: str, given: list[dict[str, Any]]) -> Iterator[Finding]:
+    """Yield a bond of several NICs that the switch has not, or in another mode."""
+    number, role = next((number, role) for number, (name, role, _) in enumerate(node_names(profile)) if name == node)
+    known = links.nics(profile, role)
+    macs = {
+        (
+            profile["nodes"][node].get("nics", {}).get(nic, {}).get("mac") or mac_address(cluster, nic, number)
+        ).lower(): nic
+        for nic in known
+    }
+    nics = {nic: nic for nic in known} | {
+        one["name"]: macs[mac] for one in given if (mac := str(one.get("mac-address")).lower()) in macs
+    }
+    there = links.bonds(profile, role).values()
+    for index, one in enumerate(given):
+        settings = one.get("link-aggregation") or {}
+        ports = [nics[port] for port in settings.get("port") or [] if port in nics]
+        if one["type"] != "bond" or one["state"] != "up" or len(ports) < 2:
+            continue
+        place, mode = (*path, "interfaces", index), settings.get("mode")
+        bond = next((bond for bond in there if {*ports} <= {*bond["nics"]}), None)
+        if bond is None:
+            remedy = f"is a bond of {', '.join(ports)}, between which the lab has none: see `bonds` of the profile"
+            yield (*place, "name"), one["name"], remedy
+        elif mode != bond["mode"]:
+            yield (*place, "link-aggregation", "mode"), mode, f"must be {bond['mode']}, as in `bonds`"
 
 
 def _default_routes(path: Path, state: dict[str, Any]) -> Iterator[Finding]:

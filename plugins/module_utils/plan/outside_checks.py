@@ -10,9 +10,10 @@ from typing import Any, Literal
 from ..addresses import family as family_of
 from ..releases import LATEST, RELEASES
 from ..vocabulary import WITH_VIPS
-from . import build
+from . import build, ipi
 from .fields import Family
 from .files import FileError
+from .network_checks import misplaced
 from .options import Profile
 from .outside import LAB, MACHINE_NETWORK, complete
 from .presets import FAMILIES
@@ -39,7 +40,7 @@ def check(profile: Profile, cluster: str) -> Iterator[Finding]:
         path: Path = ("machines", index)
         if one["name"] in nodes:
             yield (*path, "name"), one["name"], "is the name of a node; choose another one"
-        if one["name"] in (*PLACES, "api-int", "virthost"):
+        if one["name"] in (*PLACES, "api-int", "virthost", *([ipi.NAME] if profile["flow"] == "ipi" else [])):
             yield (*path, "name"), one["name"], "has another meaning in the lab; choose another one"
         if one["memory_mib"] < _MEMORY:
             yield (*path, "memory_mib"), one["memory_mib"], f"must be at least {_MEMORY}"
@@ -112,8 +113,8 @@ def _networks(profile: Profile, path: Path, one: Mapping[str, Any]) -> Iterator[
             yield (*place, "addresses"), given, f"must be one {wanted} address, in this order"
         for position, text in enumerate(given):
             inside = subnets.get(family_of(text))
-            if inside is not None and ipaddress.ip_address(text) not in inside:
-                yield (*place, "addresses", position), text, f"is outside of its network, {inside}"
+            if inside is not None and (wrong := misplaced(text, inside)):
+                yield (*place, "addresses", position), text, wrong
 
 
 def _switched(network: Mapping[str, Any]) -> bool:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ..documents import DocumentError, load_json, read_file
-from ..vocabulary import COMPONENTS, Component
+from ..vocabulary import COMPONENTS, Component, rpm_arch
 from .faults import FAILS
 
 ARCH = "x86_64"
@@ -63,8 +63,6 @@ _MEANT: Mapping[str, str] = {
 }
 # e_machine of an ELF header, in the order of its e_ident[EI_DATA].
 _ELF = {62: "x86_64", 183: "aarch64", 21: "ppc64le", 22: "s390x", 243: "riscv64", 3: "i386", 40: "arm"}
-# Go's names of architectures, which images have.
-_GO = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386"}
 _PULLSPEC = re.compile(r"[^/.][^@ ]*/[^@ ]+@sha256:[0-9a-f]{64}")
 _IMAGE = re.compile(r"containers-storage:[^\s-]\S*")
 _REF_NAME = "org.opencontainers.image.ref.name"
@@ -329,5 +327,5 @@ def _check_architecture(config: object) -> None:
     given = config.get("architecture") if isinstance(config, dict) else None
     if not isinstance(given, str) or not given:
         raise OverrideError("has a configuration without an architecture")
-    if _GO.get(given, given) != ARCH:
-        raise OverrideError(f"is an image for {_GO.get(given, given)}; the nodes are {ARCH}")
+    if rpm_arch(given) != ARCH:
+        raise OverrideError(f"is an image for {rpm_arch(given)}; the nodes are {ARCH}")

@@ -5,6 +5,7 @@ The numbers are those of dev-scripts (`common.sh`, `network.sh`), so that result
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..releases.distributions import DISTRIBUTIONS
@@ -149,3 +150,14 @@ CAPACITY: dict[str, dict[str, int]] = {
 }
 
 OVERCOMMIT = 4
+
+
+def is_default(path: Sequence[Any], value: object) -> bool:
+    """Return whether the field of a profile at `path` has this value by default: then a finding is better about another field."""
+    default: Any = DEFAULTS
+    try:
+        for key in path:
+            default = default[key]
+    except (IndexError, KeyError, TypeError):
+        return False
+    return bool(default == value)

@@ -10,11 +10,14 @@ from ..releases.distributions import DISTRIBUTIONS, PUBLIC_REGISTRY, Distributio
 from ..vocabulary import LAB_SUFFIX, WITH_VIPS
 from . import boot_modes
 from .build import platform_of
+from .modes import those
 from .options import Profile
 from .presets import DEFAULTS
 from .problems import Finding, Path
 from .topologies import TOPOLOGIES
 
+# Boot modes whose image has all that it needs; `unconfigured` has what those without a cluster require.
+_FETCH_NOTHING = those(lambda mode: mode.configured and mode.beside is None)
 _PAYLOADS = " or ".join(f"`payload: {name}`" for name in DISTRIBUTIONS)
 
 
@@ -57,9 +60,9 @@ def _check_external(profile: Profile, platform: str, release: ReleaseProfile) ->
             manager,
             "When using external oci platform, platform.external.cloudControllerManager must be set to External",
         )
-    if boot_modes.boot_mode(profile) == "cdrom":
+    if (mode := boot_modes.boot_mode(profile)) in _FETCH_NOTHING:
         remedy = "loads nothing from the network, and the image of platform external is a minimal one: choose redfish"
-        yield ("boot", "mode"), "cdrom", remedy
+        yield ("boot", "mode"), mode, remedy
     if release.external_platforms and name not in release.external_platforms:
         supported = ", ".join(f'"{one}"' for one in release.external_platforms)
         yield ("external", "platform_name"), name, f"Unsupported value: supported values: {supported}"

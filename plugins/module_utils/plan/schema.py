@@ -125,11 +125,11 @@ def _tagged(allowed: Shape) -> Schema:
         raise TypeError(f"{allowed}: is not tagged")
     texts = describe.fields(allowed.record)
     cases = []
-    for kind in tagged.kinds:
+    for kind, meaning in tagged.kinds.items():
         known, needed = tagged.record(kind)
         parts = {name: (part, texts.get(name, ""), None) for name, part in known.items()}
         then = {"type": "object", **_object(parts, needed)}
-        then["properties"] = {tagged.key: {"const": kind}, **then["properties"]}
+        then["properties"] = {tagged.key: {"const": kind, "description": meaning}, **then["properties"]}
         cases.append({"if": {"properties": {tagged.key: {"const": kind}}, "required": [tagged.key]}, "then": then})
     return {
         "properties": {tagged.key: {"enum": list(tagged.kinds), "description": texts[tagged.key]}},

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..releases import LATEST, RELEASES, since
 from .boot_modes import boot_mode, mode_of
 from .build import addressing_of, machine, node_names, platform_of
+from .network_checks import of_nmstate
 from .options import Profile
 from .problems import Finding, Path
 from .topologies import TOPOLOGIES
@@ -54,6 +55,12 @@ def _interactive(profile: Profile, place: Path) -> Iterator[Finding]:
                 fault["kind"],
                 "requires an image with the cluster, not the mode interactive",
             )
+    unknown = "requires an image with the cluster: without it hosts have DHCP on each NIC, and no nmstate"
+    for where, value in of_nmstate(profile):
+        yield where, value, unknown
+    for name, node in profile["nodes"].items():
+        if node.get("network_config"):
+            yield ("nodes", name, "network_config"), None, unknown
     seen: set[Path] = set()
     for name, role, _number in node_names(profile):
         path: Path = ("nodes", name) if profile["nodes"].get(name) else (role,)

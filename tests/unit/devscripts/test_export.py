@@ -250,7 +250,7 @@ REAL = {"release": {"payload": "ocp", "image": IMAGE}, "installer": {"pull_secre
         ({"topology": "ha", "worker": {"count": 3}}, "worker.count: the scenario HA_IPV4_DHCP has 2"),
         ({"network": {"mtu": 9000}}, "network.mtu: dev-scripts has no variable for it"),
         ({"network": {"offsets": {"api": 6}}}, "network.offsets.api: "),
-        ({"network": {"nat": True}}, "network.nat: "),
+        ({"network": {"nat": False}}, "network.nat: "),
         ({"master": {"disk_bus": "sata"}}, "master.disk_bus: "),
         ({"topology": "ha", "worker": {"tpm": True}}, "master, worker: tpm: dev-scripts has one value for all machines"),
         ({"master": {"extra_disks": [{"size_gib": 5}]}}, "extra_disks: dev-scripts has up to 25 extra disks of one size"),

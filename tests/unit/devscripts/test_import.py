@@ -180,7 +180,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "NETWORKING_MODE": (COMPACT + "NETWORKING_MODE=DHCP", {"addressing": "dhcp"}),
     "NETWORK_CONFIG_FOLDER": (
         COMPACT + "NETWORK_CONFIG_FOLDER=configs",
-        {"nodes": {"master-1": {"network_config": {"interfaces": [{"name": "eth0"}]}}}},
+        {"nodes": {"master-1": {"network_config": {"interfaces": [{"name": "eth0", "ipv4": AUTO}]}}}},
     ),
     "NETWORK_TYPE": (COMPACT + "NETWORK_TYPE=Calico", {"installer.network_type": "Calico"}),
     "NTP_SERVERS": (COMPACT + 'NTP_SERVERS="a.example;b.example"', {"installer.ntp_sources": ["a.example", "b.example"]}),
@@ -272,7 +272,9 @@ def test_existing_machines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_mapped(name: str, tmp_path: Path) -> None:
     (tmp_path / "configs").mkdir()
-    (tmp_path / "configs/ostest-master-1.yaml").write_text("networkConfig:\n  interfaces: [{name: eth0}]\n")
+    (tmp_path / "configs/ostest-master-1.yaml").write_text(
+        json.dumps({"networkConfig": {"interfaces": [{"name": "eth0", "ipv4": AUTO}]}})
+    )
     (tmp_path / "ca.pem").write_text("a bundle\n")
     (tmp_path / "configs/ironic_nodes.json").write_text(
         json.dumps({"nodes": [_machine(number) for number in range(3)]})

@@ -56,7 +56,7 @@ def node(more: str) -> str:
         (ONE + "boot: {eject: on_rebooting}\n", "boot.eject is 'on_rebooting': must be never or after with existing machines (master-0)"),
         (ONE + "boot: {mode: cdrom}\n", "boot.mode is 'cdrom': must be one of redfish, minimal, manual with existing machines (master-0)"),
         (ONE + "boot: {mode: pxe}\n", "boot.mode is 'pxe': must be one of redfish, minimal, manual"),
-        (ONE + "snapshots: [ready]\n", "snapshots is ['ready']: must be empty with existing machines (master-0): only VMs are saved"),
+        (ONE + "snapshots: [ready]\n", "snapshots is ['ready']: requires nodes that are VMs, not existing machines (master-0)"),
         (ONE + "network: {interface: eth0, vlan: 100}\n", "nodes.master-0.bare_metal is True: requires a profile without bonds and VLANs"),
         (ONE + "faults: [{kind: power_off, node: master-0, when: boot}]\n",
          "faults.0.node is 'master-0': is an existing machine, to which the lab cannot do power_off"),

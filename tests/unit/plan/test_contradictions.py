@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import profile
 
 from tests.unit.plan.refused import problem
 
@@ -49,10 +50,34 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
         ("network: {interface: eth0}\nextra_networks: [{name: a, ipv4: 10.9.0.0/24, interface: eth0, vlan: 5, mtu: 9000}]\n",
          "p.yml:2:73: extra_networks.0.mtu is 9000: must be at most 1500, the MTU of eth0, on which eth0.5 is"),
         ("network: {routes: [{destination: 10.8.0.0/16, next_hop: 192.168.111.255}]}\n",
-         "network.routes.0.next_hop is '192.168.111.255': is the broadcast address of 192.168.111.0/24; choose a router's"),
+         "network.routes.0.next_hop is '192.168.111.255': is the broadcast address of its network, 192.168.111.0/24; choose another"),
         ("network: {routes: [{destination: 172.30.5.0/24, next_hop: 192.168.111.9}]}\n",
          "network.routes.0.destination is '172.30.5.0/24': overlaps with installer.service_network.ipv4 (172.30.0.0/16), which"),
+        ("network: {routes: [{destination: 192.168.111.64/26, next_hop: 192.168.111.9}]}\n",
+         "p.yml:1:21: network.routes.0.destination is '192.168.111.64/26': is a part of network, in which the nodes are themselves"),
+        ("extra_networks: [{name: a, ipv4: 10.9.0.0/24}]\nnetwork: {routes: [{destination: 10.9.0.0/25}]}\n",
+         "network.routes.0.destination is '10.9.0.0/25': is a part of extra_networks.0, in which the nodes are themselves"),
+        (NONE + EDGE + WORKER + "network: {routes: [{destination: 192.168.112.0/25, next_hop: 192.168.111.9}]}\n",
+         "network.routes.0.destination is '192.168.112.0/25': overlaps with segments.edge0.ipv4 (192.168.112.0/24), to which the gateway routes"),
+        (NONE + EDGE + WORKER + "network: {routes: [{destination: 192.168.112.0/22, next_hop: 192.168.111.9}]}\n", "overlaps with segments.edge0.ipv4"),
+        (NONE + EDGE + WORKER + "extra_networks: [{name: a, ipv4: 10.9.0.0/24, routes: [{destination: 192.168.112.0/24}]}]\n", "overlaps with segments.edge0"),
+        ("topology: compact\nnetwork: {routes: [{destination: 10.99.0.0/16, next_hop: 192.168.111.20}]}\n",
+         "p.yml:2:48: network.routes.0.next_hop is '192.168.111.20': is the address of node master-0, which routes nothing; choose a router's"),
+        ("topology: compact\nnetwork: {routes: [{destination: 10.99.0.0/16, next_hop: 192.168.111.5}]}\n", "is the address of the API, which routes"),
+        ("topology: compact\nvips: {ingress: [192.168.111.9]}\nnetwork: {routes: [{destination: 10.99.0.0/16, next_hop: 192.168.111.9}]}\n",
+         "network.routes.0.next_hop is '192.168.111.9': is the address of ingress, which routes nothing"),
+        ("network: {routes: [{destination: 10.99.0.0/16, next_hop: 192.168.111.0}]}\n",
+         "network.routes.0.next_hop is '192.168.111.0': is the address of its network, 192.168.111.0/24, itself; choose another"),
+        ("stack: ipv6\nnetwork: {routes: [{destination: 'fd99::/64', next_hop: 'fd2e:6f44:5dd8:c956::'}]}\n", "is the address of its network, fd2e:"),
         # Addresses
+        ("addressing: static\nnodes: {master-0: {nics: {eth0: {addresses: [192.168.111.255]}}}}\n",
+         "nodes.master-0.nics.eth0.addresses.0 is '192.168.111.255': is the broadcast address of its network, 192.168.111.0/24; choose another"),
+        ("addressing: static\nnodes: {master-0: {nics: {eth0: {addresses: [192.168.111.0]}}}}\n", "is the address of its network, 192.168.111.0/24"),
+        ("stack: ipv6\naddressing: static\nnodes: {master-0: {nics: {eth0: {addresses: ['fd2e:6f44:5dd8:c956::']}}}}\n", "is the address of its network"),
+        ("topology: compact\nvips: {api: [192.168.111.255]}\n", "vips.api.0 is '192.168.111.255': is the broadcast address of its network"),
+        ("topology: compact\nvips: {ingress: [192.168.111.0]}\n", "vips.ingress.0 is '192.168.111.0': is the address of its network"),
+        ("machines: [{name: a, networks: [{name: machine, addresses: [192.168.111.255]}]}]\n",
+         "machines.0.networks.0.addresses.0 is '192.168.111.255': is the broadcast address of its network"),
         ("topology: compact\naddressing: static\nnodes: {master-0: {nics: {eth0: {addresses: [192.168.111.81]}}}}\n",
          "nodes.master-0.nics.eth0.addresses.0 is '192.168.111.81': is the address of node master-1; choose another"),
         ("topology: compact\nnodes: {master-1: {addressing: static, nics: {eth0: {addresses: [192.168.111.22]}}}}\n",
@@ -108,7 +133,12 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
         (ON + "hypervisor: {kind: local}\n", "bonds: bonds require `hypervisor: {kind: sandbox}`, whose switch knows them, not local"),
         ("network: {vlan: 5}\nhypervisor: {kind: local}\n",
          "p.yml:1:11: network.vlan is 5: VLANs require `hypervisor: {kind: sandbox}`"),
-        (ON + "boot: {mode: pxe}\n", "boot.mode is 'pxe': loads files before the network is configured, and bonds are below"),
+        (ON + "boot: {mode: pxe}\n",
+         "boot.mode is 'pxe': loads files before the network is configured, and bonds are below the machine network: must be one of redfish, cdrom, usb, "
+         "config-image, manual"),
+        (ON + "platform: external\n",
+         "p.yml:3:1: platform is 'external': has a minimal image, which loads files before the network is configured, and bonds are below the machine network: "
+         "must be another one"),
         ("topology: compact\nnetwork: {vlan: 5}\nfaults: [{kind: arp_one_way, node: master-1, peer: master-0}]\n",
          "faults.0.kind is 'arp_one_way': requires NICs without VLANs"),
         (ON + "nodes: {master-0: {nics: {eth0: {addresses: [192.168.111.90]}}}}\n",
@@ -118,6 +148,28 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
         (ON + "nodes: {master-0: {nics: {bond0.7: {}}}}\n",
          "nodes.master-0.nics.bond0.7: there is no such interface; there are eth0, eth1, bond0.100"),
         ("stack: v4v6\n", "stack is 'v4v6': must be one of ipv4, ipv6, dualstack, v6v4"),
+        # Names and ports of the lab itself
+        ("network: {bridge: lo}\n", "p.yml:1:11: network.bridge is 'lo': is the name of a link of the lab itself; choose another one"),
+        ("network: {bridge: uplink}\n", "network.bridge is 'uplink': is the name of a link of the lab itself"),
+        ("extra_networks: [{name: uplink, ipv4: 10.9.0.0/24}]\n", "extra_networks.0.name is 'uplink': is the name of a link"),
+        ("extra_networks: [{name: a, bridge: vnet3, ipv4: 10.9.0.0/24}]\n", "extra_networks.0.bridge is 'vnet3': is the name of a link"),
+        ("outside_networks: [{name: sw-bond0, ipv4: 10.7.0.0/24}]\n", "outside_networks.0.name is 'sw-bond0': is the name of a link"),
+        ("extra_networks: [{name: machine, ipv4: 10.9.0.0/24}]\n",
+         "p.yml:1:19: extra_networks.0.name is 'machine': is the name of the machine network in `machines`; choose another one"),
+        ("extra_networks: [{name: a, bridge: x, ipv4: 10.9.0.0/24}, {name: a, bridge: y, ipv4: 10.8.0.0/24}]\n",
+         "extra_networks.1.name is 'a': is already used by extra_networks.0.name; each must be unique"),
+        ("network: {bridge: a}\nextra_networks: [{name: b, bridge: a, ipv4: 10.9.0.0/24}]\n",
+         "extra_networks.0.bridge is 'a': is already used by network.bridge; each must be unique"),
+        ("services: {registry: {port: 8000}}\n", "p.yml:1:23: services.registry.port is '8000': is already used by services.bmc.port; each must be unique"),
+        ("network: {ipv4: 172.30.1.0/24}\n",
+         "p.yml:1:11: network.ipv4 is '172.30.1.0/24': overlaps with installer.service_network.ipv4 (172.30.0.0/16); choose another range"),
+        ("services: {http: {port: 53}}\n", "p.yml:1:19: services.http.port is 53: is that of the lab's DNS: choose another one"),
+        ("flow: ipi\ntopology: compact\nmachines: [{name: bootstrap}]\n",
+         "p.yml:3:13: machines.0.name is 'bootstrap': has another meaning in the lab; choose another one"),
+        # Boot modes of platform external
+        ("platform: external\nboot: {mode: usb}\n",
+         "p.yml:2:8: boot.mode is 'usb': loads nothing from the network, and the image of platform external is a minimal one: choose redfish"),
+        ("platform: external\nboot: {mode: manual}\n", "p.yml:2:8: boot.mode is 'manual': loads nothing from the network"),
         # Segments
         ("topology: compact\nplatform: none\nworker: {count: 1, segment: edge0}\n",
          "p.yml:3:20: worker.segment is 'edge0': there is no such segment; there is none; define it in `segments`"),
@@ -159,6 +211,22 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
          "installer.install_config.proxy.httpsProxy is 'http://[fd00::1]:3128': must have an IPv4 address, or a name"),
         ("network: {connection: disconnected}\nhypervisor: {egress: true}\n",
          "network.connection is 'disconnected': contradicts `hypervisor.egress: true`: remove one of them"),
+        ("network: {connection: proxied}\noutside_networks: [{name: o, ipv4: 10.7.0.0/24, nat: true}]\n",
+         "p.yml:2:49: outside_networks.0.nat is True: must be false: with `network.connection: proxied` the proxy is the only way out"),
+        ("network: {connection: connected, nat: false}\n",
+         "p.yml:1:34: network.nat is False: contradicts `network.connection: connected`: remove one of them"),
+        ("stack: ipv6\nnetwork: {connection: connected}\n",
+         "p.yml:2:11: network.connection is 'connected': the way out of a sandbox supports IPv4 addresses only, and `stack: ipv6` has none: must be proxied"),
+        ("network: {nat: true}\n",
+         "p.yml:1:11: network.nat is True: requires `hypervisor.egress: true` or `network.connection: connected`: nothing leaves this lab"),
+        ("extra_networks: [{name: a, ipv4: 10.9.0.0/24, nat: true}]\n", "extra_networks.0.nat is True: requires `hypervisor.egress: true`"),
+        ("installer: {ntp_sources: [time.example.com, 'fd00::1']}\n",
+         "p.yml:1:45: installer.ntp_sources.1 is 'fd00::1': must be an IPv4 address, or a name: nodes with `stack: ipv4` have no other"),
+        ("installer: {cluster_network: {ipv4: []}}\n", "p.yml:1:31: installer.cluster_network.ipv4 is []: must not be empty with `stack: ipv4`"),
+        ("installer: {install_config: {proxy: {httpProxy: 'http://[fd00'}}}\n",
+         "p.yml:1:38: installer.install_config.proxy.httpProxy is 'http://[fd00': must be a URL, such as http://192.0.2.1:3128 or http://[2001:db8::1]:3128"),
+        ("stack: ipv6\nboot: {mode: iscsi}\nmaster: {firmware: bios}\n",
+         "p.yml:1:1: stack is 'ipv6': must have IPv4: with `boot: {mode: iscsi}` machines boot over it"),
         ("network: {connection: proxied, nat: true}\n", "network.nat is True: must be false: with `network.connection: proxied`"),
         ("topology: ha\nnodes: {master-2: {day2: true}}\nmaster: {count: 4}\n",
          "nodes.master-2.day2 is True: must be false: only workers join an installed cluster, not role master"),
@@ -172,3 +240,24 @@ BALANCER = "installer: {install_config: {platform: {baremetal: {loadBalancer: {t
 )  # fmt: skip
 def test_contradictions_are_refused(text: str, wanted: str, tmp_path: Path) -> None:
     assert wanted in problem(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The nodes prefer their own network, which is smaller; a machine can route to an outside one; the gateway is a router.
+        "network: {routes: [{destination: 192.168.0.0/16, next_hop: 192.168.111.9}]}\n",
+        "network: {routes: [{destination: 10.7.0.0/24, next_hop: 192.168.111.70}]}\noutside_networks: [{name: o, ipv4: 10.7.0.0/24}]\n"
+        "machines: [{name: router0, networks: [{name: machine}, {name: o}]}]\n",
+        "network: {routes: [{destination: 10.99.0.0/16, next_hop: 192.168.111.1}]}\n",
+        "extra_networks: [{name: a, ipv6: 'fd09::/64'}]\ninstaller: {ntp_sources: ['fd09::7']}\n",
+        "hypervisor: {egress: true}\nnetwork: {nat: false}\noutside_networks: [{name: o, ipv4: 10.7.0.0/24, nat: true}]\n",
+        "hypervisor: {kind: local}\nstack: ipv6\nnetwork: {connection: connected}\n", "hypervisor: {kind: local}\nnetwork: {nat: true}\n",
+        "faults: [{kind: clock, node: master-0, offset: 10}, {kind: link_down, node: master-0}, {kind: link_down, node: master-0, when: Installing}]\n",
+        "machines: [{name: bootstrap}]\nextra_networks: [{name: a, bridge: a, ipv4: 10.9.0.0/24}, {name: b, bridge: lab0, ipv4: 10.8.0.0/24}]\n",
+        "platform: external\nboot: {mode: pxe}\n", "platform: external\n",
+    ],
+)  # fmt: skip
+def test_what_is_no_contradiction_is_accepted(text: str, tmp_path: Path) -> None:
+    (tmp_path / "p.yml").write_text(text)
+    assert profile.load(tmp_path / "p.yml", None, "ostest")

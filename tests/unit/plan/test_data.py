@@ -289,7 +289,12 @@ def test_whole_runs_evaluate_nothing(tmp_path: Path) -> None:
                 "nodes": {
                     "master-0": {
                         "bmc": {"password": secret},
-                        "network_config": {"description": text, "interfaces": [{"name": "eth0", "description": text}]},
+                        "network_config": {
+                            "description": text,
+                            "interfaces": [
+                                {"name": "eth0", "description": text, "ipv4": {"enabled": True, "dhcp": True}}
+                            ],
+                        },
                         "screen": True,
                         "screen_steps": [{"wait": text}, {"type": secret}],
                     }

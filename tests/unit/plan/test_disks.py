@@ -183,7 +183,7 @@ def test_media_are_ejected_at_a_stage_or_after(tmp_path: Path) -> None:
         ("boot: {eject: after, mode: pxe}", "boot.eject is 'after': requires a medium, which the boot mode pxe has not: must be never"),
         ("boot: {eject: on_rebooting, mode: manual}", "requires a medium, which the boot mode manual has not"),
         ("boot: {eject: on_rebooting, mode: usb}", "requires a CD: a USB stick is removed after the installation, or never"),
-        ("boot: {eject: on_rebooting}\nsnapshots: [ready]", "requires a profile without snapshots"),
+        ("boot: {eject: on_rebooting}\nsnapshots: [ready]", "requires another `boot.eject` than on_rebooting"),
         ("boot: {eject: later}", "must be one of never, on_rebooting, after"),
         ("boot: {mode: pxe}\nfaults: [{kind: slow_media, node: master-0, bytes_per_second: 500000}]",
          "faults.0.kind is 'slow_media': requires a medium, which the boot mode pxe has not"),

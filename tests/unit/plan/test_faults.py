@@ -69,6 +69,18 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         ("{kind: rate, node: master-1, kbits: 100, peer: master-0}", "faults.0.peer: unknown field"),
         ("{kind: arp_one_way, node: master-1, peer: master-1}", "faults.0.node is 'master-1': must differ"),
         ("{kind: wrong_token, node: master-0}", "faults.0.node is 'master-0': is the rendezvous host"),
+        (
+            "{kind: image_missing, component: nothing}",
+            "faults.0.component is 'nothing': must be one of agent-installer-api-server, ",
+        ),
+        (
+            "{kind: image_missing, component: agent-installer-utile}",
+            "faults.0.component is 'agent-installer-utile': did you mean agent-installer-utils?",
+        ),
+        (
+            "{kind: clock, node: master-0, offset: 10}, {kind: clock, node: master-0, offset: -10}",
+            "faults.1.kind is 'clock': is a duplicate; remove one",
+        ),
         ("{kind: extra_host}, {kind: extra_host}", "faults.1.kind is 'extra_host': is a duplicate"),
     ],
 )

@@ -187,7 +187,7 @@ def test_a_plan_with_contradictions_is_refused(tmp_path: Path) -> None:
         ("hypervisors: [{name: b}]\nnodes: {master-0: {hypervisor: c}}", "nodes.master-0.hypervisor is 'c': must be one of hypervisor, b"),
         ("hypervisors: [{name: b}]\nboot: {mode: cdrom}",
          "boot.mode is 'cdrom': must be one of redfish, minimal with several hypervisors: their machines are booted by BMCs"),
-        ("hypervisors: [{name: b}]\nsnapshots: [ready]", "snapshots is ['ready']: must be empty with several hypervisors: only one sandbox is saved"),
+        ("hypervisors: [{name: b}]\nsnapshots: [ready]", "snapshots is ['ready']: requires one hypervisor: only one sandbox is saved"),
         ("hypervisors: [{name: b}]\ntopology: compact\nfaults: [{kind: power_off, node: master-1, when: Installing}]",
          "faults.0.node is 'master-1': is on hypervisor b, where the lab cannot do power_off: choose a node of the first, or place it there"),
     ],

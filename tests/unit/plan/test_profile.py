@@ -167,7 +167,7 @@ extra_networks: [{ipv4: 10.0.0.0/24}]
         ),
         (
             "network: {ipv4: 10.128.1.0/24}\n",
-            "p.yml: installer.cluster_network.ipv4.0.cidr is '10.128.0.0/14': overlaps with network.ipv4 (10.128.1.0/24)",
+            "p.yml:1:11: network.ipv4 is '10.128.1.0/24': overlaps with installer.cluster_network.ipv4.0.cidr (10.128.0.0/14)",
         ),
         ("arch: aarch64\n", "p.yml:1:1: arch is 'aarch64': must be x86_64"),
         (

@@ -77,6 +77,15 @@ def test_refused_in_both_modes(tmp_path: Path, mode: str, text: str, message: st
     [
         ("topology: sno\naddressing: static", "master.addressing is 'static': must be dhcp"),
         ("topology: compact\nnodes: {master-1: {addressing: static}}", "nodes.master-1.addressing is 'static': must be dhcp"),
+        ("topology: compact\nnetwork: {vlan: 5}",
+         "network.vlan is 5: requires an image with the cluster: without it hosts have DHCP on each NIC, and no nmstate"),
+        ("topology: compact\nbonds: {bond0: {mode: 802.3ad, nics: [eth0, eth1]}}\nnetwork: {interface: bond0}", "bonds is ['bond0']: requires an image"),
+        ("topology: compact\nextra_networks: [{name: a, ipv4: 10.9.0.0/24, vlan: 7}]", "extra_networks.0.vlan is 7: requires an image"),
+        ("topology: compact\nnetwork: {routes: [{destination: 10.99.0.0/16}]}", "network.routes is [{'destination': '10.99.0.0/16'}]: requires an"),
+        ("topology: compact\nstack: ipv6\nnetwork: {mtu: 9000}", "network.mtu is 9000: requires an image with the cluster"),
+        ("topology: compact\nextra_networks: [{name: a, ipv6: 'fd09::/64', mtu: 1400}]", "extra_networks.0.mtu is 1400: requires an image"),
+        ("nodes: {master-0: {network_config: {interfaces: [{name: eth0, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}}]}}}",
+         "nodes.master-0.network_config: requires an image with the cluster"),
         ("topology: sno\nmaster: {firmware: bios}", "master.firmware is 'bios': must be uefi"),
         ("topology: sno\nmaster: {root_device: /dev/sda}", "master.root_device is '/dev/sda': requires an image with the"),
         ("topology: tnf", "boot.mode is 'interactive': requires a topology without fencing, not tnf"),
@@ -89,3 +98,15 @@ def test_refused_of_interactive(tmp_path: Path, text: str, message: str) -> None
     with pytest.raises(ProfileError) as caught:
         planned(tmp_path, f"{text}\nboot: {{mode: interactive}}\n")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "boot: {mode: interactive}\nstack: dualstack\nnetwork: {mtu: 9000}\nextra_networks: [{name: a, ipv4: 10.9.0.0/24, mtu: 1400}]\n",
+        # The config image has networks.
+        "boot: {mode: config-image}\nnetwork: {vlan: 5, mtu: 9000, routes: [{destination: 10.99.0.0/16}]}\nstack: v6v4\n",
+    ],
+)
+def test_what_a_lease_or_the_config_image_has_is_accepted(text: str, tmp_path: Path) -> None:
+    assert planned(tmp_path, f"topology: compact\n{text}")["nodes"]

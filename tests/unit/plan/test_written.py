@@ -19,6 +19,11 @@ ETH = (
 VIA = "{destination: 0.0.0.0/0, next-hop-address: 192.168.111.1, next-hop-interface: eth0}"
 TWO = "extra_networks: [{name: a, ipv4: 10.9.0.0/24}]\n"
 SECOND = "{name: eth1, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 10.9.0.80, prefix-length: 24}]}}"
+STATIC = "addressing: static\n"
+VLAN = ETH.replace("eth0, type: ethernet", "eth0.5, type: vlan, vlan: {base-iface: eth0, id: 5}")
+BONDED = ETH.replace(
+    "eth0, type: ethernet", "bond0, type: bond, link-aggregation: {mode: active-backup, port: [eth0, eth1]}"
+)
 NONE = "topology: compact\nplatform: none\nsegments: {edge0: {ipv4: 192.168.112.0/24}}\nworker: {count: 1, segment: edge0}\n"
 REFUSED = "openshift-install refuses it: "
 
@@ -38,6 +43,10 @@ def laid(text: str, more: str = "") -> str:
 
 def agent(text: str, more: str = "") -> str:
     return f"{more}installer: {{agent_config: {{{text}}}}}\n"
+
+
+def pods(text: str, before: str = "", more: str = "") -> str:
+    return f"{before}installer: {{{more}cluster_network: {{{text}}}}}\n"
 
 
 def plan_of(text: str, folder: Path) -> Any:
@@ -77,6 +86,23 @@ def problem(text: str, folder: Path) -> str:
          "interface bond0.link-aggregation.mode: unknown variant `nosuch`"),
         ("nodes: {master-0: {network_config: {routes: {config: []}}}}\n",
          f"nodes.master-0.network_config: {REFUSED}nmstate generated an empty NetworkManager config file content"),
+        (state(VLAN, VLAN.replace("eth0.5", "mine"), more=STATIC),
+         "interfaces.1.vlan.id is 5: is already the VLAN id of eth0.5 on eth0; each on one parent must be unique"),
+        # nmstate and the plan
+        (state(ETH.replace("192.168.111.80", "10.9.9.9"), more=STATIC),
+         "p.yml:2:20: nodes.master-0.network_config: gives master-0 neither 192.168.111.80, its address by the plan, nor DHCP: add that, or set "
+         "`nodes.master-0.nics.eth0.addresses`"),
+        (state(ETH), "p.yml:1:20: nodes.master-0.network_config: gives master-0 neither 192.168.111.20, its address by the plan, nor DHCP"),
+        (state("{name: eth0, type: ethernet, state: up, ipv4: {enabled: false}, ipv6: {enabled: false}}"), "gives master-0 neither 192.168.111.20"),
+        (state(ETH.replace("enabled: true, ", ""), more=STATIC), "gives master-0 neither 192.168.111.80"),
+        (state(ETH, more=STATIC + "stack: dualstack\n"), "gives master-0 neither fd2e:6f44:5dd8:c956::50, its address by the plan, nor DHCP"),
+        (state(VLAN, more=STATIC),
+         "p.yml:2:20: nodes.master-0.network_config: has the address of master-0 at eth0.5, and the lab has the machine network untagged: see"),
+        (state(ETH, more=STATIC + "network: {vlan: 7}\n"), "at eth0, and the lab has the machine network as VLAN 7: see `network.vlan`"),
+        (state(BONDED, more=STATIC + TWO),
+         "nodes.master-0.network_config.interfaces.0.name is 'bond0': is a bond of eth0, eth1, between which the lab has none: see `bonds` of the profile"),
+        (state(BONDED, more=STATIC + "bonds: {bond0: {mode: 802.3ad, nics: [eth0, eth1]}}\nnetwork: {interface: bond0}\n"),
+         "interfaces.0.link-aggregation.mode is 'active-backup': must be 802.3ad, as in `bonds`"),
         # install-config
         (laid("controlPlane: {fencing: {credentials: []}}", "topology: tnf\n"),
          f"p.yml:2:55: installer.install_config.controlPlane.fencing.credentials is []: {REFUSED}controlPlane.fencing.credentials: Forbidden: "
@@ -102,6 +128,45 @@ def problem(text: str, folder: Path) -> str:
         (laid("featureSet: TechPreviewNoUpgrade", "release: {version: 4.18.0-lab}\n"),
          f"installer.install_config.featureSet is 'TechPreviewNoUpgrade': {REFUSED}FeatureSet: Unsupported value: "
          '"TechPreviewNoUpgrade": supported values: ""'),
+        # What the lab has made by a field of its own
+        (laid("baseDomain: other.example.com"),
+         "p.yml:1:30: installer.install_config.baseDomain is 'other.example.com': contradicts the plan, which has test.metalkube.org: "
+         "set `base_domain` of the profile instead"),
+        (laid("metadata: {name: other}"),
+         "installer.install_config.metadata.name is 'other': contradicts the plan, which has ostest: set the cluster's name, `--cluster`, instead"),
+        (laid("controlPlane: {replicas: 5}", "topology: compact\n"),
+         "installer.install_config.controlPlane.replicas is 5: contradicts the plan, which has 3: set `master.count` of the profile instead"),
+        (laid("compute: [{name: worker, replicas: 3}]", "topology: compact\n"),
+         "p.yml:2:55: installer.install_config.compute.0.replicas is 3: contradicts the plan, which has 0: set `worker.count` of the profile instead"),
+        (laid("fips: true"), "p.yml:1:30: installer.install_config.fips is True: contradicts the plan, which has false: set `installer.fips` of the profile"),
+        ("topology: compact\ninstaller: {hosts_in: install-config, agent_config: {hosts: [{hostname: a}]}}\n",
+         "p.yml:2:54: installer.agent_config.hosts: contradicts `installer.hosts_in: install-config`, whose hosts the installer then ignores"),
+        (agent("rendezvousIP: 192.168.111.23", "topology: ha\n"),
+         "p.yml:2:28: installer.agent_config.rendezvousIP is '192.168.111.23': is the address of worker-0, role worker: must be that of a node of the "
+         "control plane, such as 192.168.111.20"),
+        # What install-config.yaml follows from
+        ("topology: tna\nplatform: vsphere\n",
+         f"p.yml:2:1: platform is 'vsphere': {REFUSED}arbiter.platform: Unsupported value: \"vsphere\": supported values: \"baremetal\", \"external\""),
+        ("topology: tnf\nplatform: vsphere\n", f"p.yml:2:1: platform is 'vsphere': {REFUSED}controlPlane.fencing: Forbidden: fencing is only supported on"),
+        (pods("ipv4: [{cidr: 10.128.0.0/23, host_prefix: 24}]", "topology: 5control\n"),
+         f"p.yml:2:39: installer.cluster_network.ipv4.0.cidr is '10.128.0.0/23': {REFUSED}spec.networking.clusterNetwork[0]: Invalid value: "
+         '"10.128.0.0/23": prefix length 23 not large enough to accommodate 5 hosts with hostPrefix length 24'),
+        (pods("ipv4: [{cidr: 10.128.0.0/20, host_prefix: 23}]", "topology: ha\nworker: {count: 6}\n"), "not large enough to accommodate 9 hosts"),
+        (pods("ipv4: [{cidr: 10.128.0.0/14, host_prefix: 30}]"),
+         f"p.yml:1:60: installer.cluster_network.ipv4.0.host_prefix is 30: {REFUSED}spec.networking.clusterNetwork[0].hostPrefix: Invalid value: 30: "
+         "must be at most 25"),
+        (pods("ipv6: [{cidr: 'fd01::/48', host_prefix: 120}]", "stack: v6v4\n"),
+         f"installer.cluster_network.ipv6.0.host_prefix is 120: {REFUSED}networking.clusterNetwork[0].hostPrefix: Invalid value: 120: cluster network "
+         "host subnetwork prefix must be 64 for IPv6 networks"),
+        (pods("ipv4: [{cidr: 10.128.0.0/16, host_prefix: 23}, {cidr: 10.130.0.0/16, host_prefix: 24}]", "stack: v6v4\n"),
+         f"installer.cluster_network.ipv4.1.host_prefix is 24: {REFUSED}networking.clusterNetwork[2].hostPrefix: Invalid value: 24: cluster network "
+         "host subnetwork prefix must be the same value for IPv4 networks"),
+        ("stack: ipv6\ninstaller: {service_network: {ipv6: 'fd02::/64'}}\n",
+         f"installer.service_network.ipv6 is 'fd02::/64': {REFUSED}networking.serviceNetwork[0]: Invalid value: \"fd02::/64\": subnet size for IPv6"),
+        ("installer: {image_digest_sources: [{source: 'registry.example.com/x:tag', mirrors: [quay.io/a/b]}]}\n",
+         f"p.yml:1:36: installer.image_digest_sources.0: {REFUSED}imageDigestSources[0].source: Invalid value: "),
+        (pods("ipv4: [{cidr: 10.128.0.0/14, host_prefix: 30}]", more="install_config: {networking: {machineNetwork: [{cidr: 192.168.111.0/24}]}}, "),
+         "installer.cluster_network.ipv4.0.host_prefix is 30: "),
         # agent-config
         (agent("rendezvousIP: not-an-ip"),
          f"p.yml:1:28: installer.agent_config.rendezvousIP is 'not-an-ip': {REFUSED}rendezvousIP: Invalid value: "
@@ -135,11 +200,15 @@ OWN = "release: {version: 4.15.0-lab, installer: {git: 'https://example.com/inst
 @pytest.mark.parametrize(
     "text",
     [
-        state(ETH, routes=VIA),
-        state(ETH, SECOND, routes=f"{VIA}, {VIA.replace('eth0}', 'eth1, metric: 200}')}", more=TWO),
-        state(ETH, SECOND, routes=f"{VIA}, {VIA.replace('eth0}', 'eth1, table-id: 100}')}", more=TWO),
+        state(ETH, routes=VIA, more=STATIC),
+        state(ETH, SECOND, routes=f"{VIA}, {VIA.replace('eth0}', 'eth1, metric: 200}')}", more=STATIC + TWO),
+        state(ETH, SECOND, routes=f"{VIA}, {VIA.replace('eth0}', 'eth1, table-id: 100}')}", more=STATIC + TWO),
+        state(ETH.replace("eth0", "br0").replace("ethernet", "linux-bridge, bridge: {port: [{name: eth0}]}"), more=STATIC),
+        state(VLAN, more=STATIC + "network: {vlan: 5}\n"),
+        state(BONDED, more=STATIC + "bonds: {bond0: {mode: active-backup, nics: [eth0, eth1]}}\nnetwork: {interface: bond0}\n"),
+        state(ETH, more="stack: ipv4\n").replace("master-0: {", "master-0: {nics: {eth0: {addresses: [192.168.111.80]}}, "),
         state("{name: eno1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}}"),
-        state(ETH.replace("eth0", "mine, identifier: mac-address, mac-address: '52:54:00:00:00:80'")),
+        state(ETH.replace("eth0", "mine, identifier: mac-address, mac-address: '52:54:00:00:00:80'"), more=STATIC),
         # The fault of the job fault-rendezvous: an address of the network that no node has.
         agent("rendezvousIP: 192.168.111.99"),
         agent("rendezvousIP: 10.9.0.20", TWO),
@@ -148,8 +217,11 @@ OWN = "release: {version: 4.15.0-lab, installer: {git: 'https://example.com/inst
         laid("featureSet: TechPreviewNoUpgrade", "topology: tnf\nrelease: {version: 4.20.0-lab}\n"),
         laid("featureSet: OKD", "release: {payload: okd, version: 4.22.0-okd-scos.1}\n"),
         laid("fips: true", "installer: {fips: true}\n").replace("installer: {fips: true}\ninstaller: {", "installer: {fips: true, "),
+        pods("ipv4: [{cidr: 10.128.0.0/16, host_prefix: 24}]", "topology: ha\n"), "topology: compact\nplatform: vsphere\n",
+        laid("baseDomain: test.metalkube.org, metadata: {name: ostest}, controlPlane: {replicas: 1}, compute: [{name: worker, replicas: 0}]"),
         # An installer of the user may know more.
         laid("nosuch: 1", OWN), laid("controlPlane: {fencing: {credentials: []}}", OWN + "topology: tnf\n"), OWN + "topology: tna\n",
+        OWN + pods("ipv4: [{cidr: 10.128.0.0/14, host_prefix: 30}]"),
     ],
 )  # fmt: skip
 def test_what_may_be_meant_is_accepted(text: str, tmp_path: Path) -> None:
