@@ -19,7 +19,8 @@ from typing import Any
 from ..documents import load_json, read_file
 from ..plan import faults, ipi, phases
 from ..plan.machines import Node, carried
-from ..plan.model import BootMode, Plan
+from ..plan.model import Plan
+from ..plan.modes import MODES, Medium, Mode
 from .links import Finding
 
 RECORD = "logs/cluster.json"
@@ -27,13 +28,7 @@ RECORD = "logs/cluster.json"
 Run = Callable[[list[str]], str]
 """Runs a command, and returns its output; raises OSError, also `FileNotFoundError` without the program."""
 CD, MINIMAL, STICK, NETWORK, LUN = "CD", "CD without a root file system", "USB stick", "network", "LUN"
-MEDIA: Mapping[BootMode, str] = {
-    "redfish": CD, "cdrom": CD, "interactive": CD, "minimal": MINIMAL, "usb": STICK, "pxe": NETWORK, "iscsi": LUN,
-    "config-image": f"2 {CD}s",
-}  # fmt: skip
-"""What a live system is booted from in each mode in which the lab boots the machines."""
-OF_BMC: frozenset[BootMode] = frozenset({"redfish", "interactive", "minimal"})
-"""The modes in which BMCs insert it."""
+_OTHERS: Mapping[Medium, str] = {"usb": STICK, "network": NETWORK, "lun": LUN}
 _BY_BMC = {True: "inserted by its BMC", False: "its BMC inserted nothing"}
 # The log of werkzeug, whose lines are coloured; the time is the host's.
 _INSERTED = re.compile(
@@ -93,23 +88,30 @@ def _host(node: Node, hosts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, An
 def _boots(plan: Plan, hosts: Mapping[str, Mapping[str, Any]], run_dir: Path) -> Iterator[Finding]:
     log = inserted(Path(plan["services"]["directory"]) / "bmc/log")
     for node in plan["nodes"]:
-        mode = phases.boot_mode(plan) if node.get("day2") else plan["boot"]["mode"]
-        if node["role"] == faults.EXTRA or mode not in MEDIA:
+        mode = MODES[phases.boot_mode(plan) if node.get("day2") else plan["boot"]["mode"]]
+        if node["role"] == faults.EXTRA or not mode.boots:
             continue
         wanted, found = [], []
         if host := _host(node, hosts):
-            wanted.append(MEDIA[mode])
+            wanted.append(_planned(mode))
             found.append(medium(host["inventory"]))
-            if plan["cluster"]["platform"] == "external":  # whose images are all without a root file system
-                wanted, found = ([one.replace(MINIMAL, CD) for one in many] for many in (wanted, found))
         if log is not None and not node.get("bare_metal"):
             last = log.get(node["uuid"], 0.0)
             # With another mode, an earlier deployment from another image may be in the log, too.
-            since = 0.0 if mode in OF_BMC else _written(run_dir / plan["boot"]["image"])
-            wanted.append(_BY_BMC[mode in OF_BMC])
+            since = 0.0 if mode.bmc else _written(run_dir / plan["boot"]["image"])
+            wanted.append(_BY_BMC[mode.bmc])
             found.append(_BY_BMC[last > since])
         if wanted:
             yield Finding(f"boot of {node['name']}", "; ".join(wanted), "; ".join(found))
+
+
+def _planned(mode: Mode) -> str:
+    """Return what a live system is booted from, as `medium` names it."""
+    if mode.medium in _OTHERS:
+        return _OTHERS[mode.medium]
+    if mode.second:
+        return f"2 {CD}s"
+    return MINIMAL if mode.fetches else CD
 
 
 def medium(inventory: Mapping[str, Any]) -> str:

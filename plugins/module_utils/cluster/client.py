@@ -12,6 +12,7 @@ from ..documents import DocumentError, load_json, load_yaml, read_file, read_rep
 from ..errors import ClusterError
 from ..shapes import Shape, ShapeError, check
 from ..state.recording import Tape, no_tape
+from ..vocabulary import MACHINE_CONFIGURATION
 from . import shapes
 from .pods import CONTROLLER, NAMESPACE
 
@@ -19,7 +20,7 @@ kubernetes = optional("kubernetes")
 requests = optional("requests")
 
 CONFIG = "/apis/config.openshift.io/v1"
-MACHINE_CONFIG = "/apis/machineconfiguration.openshift.io/v1"
+MACHINE_CONFIG = f"/apis/{MACHINE_CONFIGURATION}/v1"
 
 
 class ClusterClient:

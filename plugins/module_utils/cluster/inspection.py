@@ -10,10 +10,13 @@ from ..errors import ClusterError
 from ..ignition.resources import read_data_url
 from ..installer.joiner.cluster import ClusterInfo, Endpoint, Member
 from ..installer.models import ImageSource
+from ..shapes import ShapeError, check
 from ..vocabulary import ClusterNames
+from . import shapes
 from .client import CONFIG, MACHINE_CONFIG, ClusterClient
 
 _CHRONY = "/etc/chrony.conf"
+_INSTALL_CONFIG = "install-config of kube-system/cluster-config-v1"
 Object = dict[str, Any]
 
 
@@ -23,7 +26,7 @@ def inspect(kube: ClusterClient) -> ClusterInfo:
     Raises `ClusterError` for an API that does not answer, a cluster that is not installed yet, and for objects without what
     the image needs.
     """
-    version, config = kube.cluster_version(), _install_config(kube)
+    version, config = kube.cluster_version(), install_config(kube)
     release = _installed(version)
     name, domain = str(config["metadata"]["name"]), str(config["baseDomain"])
     ssh, fips = _machine_config(kube, "99-worker-ssh"), _machine_config(kube, "99-worker-fips")
@@ -34,13 +37,13 @@ def inspect(kube: ClusterClient) -> ClusterInfo:
         "api": ClusterNames.of(f"{name}.{domain.removesuffix('.')}").api,
         "version": release["version"],
         "release_image": release["image"],
-        "pull_secret": _pull_secret(kube),
+        "pull_secret": pull_secret(kube),
         "trust_bundle": _text(kube, "/api/v1/namespaces/openshift-config/configmaps/user-ca-bundle", "ca-bundle.crt"),
         "proxy": {field: str(proxy.get(field) or "") for field in ("httpProxy", "httpsProxy", "noProxy")},
         "architecture": architecture(kube),
-        "image_sources": _image_sources(kube),
+        "image_sources": image_sources(kube),
         "platform": _platform(kube),
-        "ssh_key": _ssh_key(ssh),
+        "ssh_key": ssh_key(ssh),
         "endpoint": _endpoint(kube),
         "fips": bool(fips.get("fips")),
         "chrony": _chrony(_machine_config(kube, "50-workers-chrony-configuration")),
@@ -79,13 +82,15 @@ def _installed(version: Object) -> dict[str, str]:
     return {"version": str(done["version"]), "image": str(done["image"])}
 
 
-def _install_config(kube: ClusterClient) -> Object:
+def install_config(kube: ClusterClient) -> Object:
+    """Return the install-config of the cluster, without its secrets. Raises `ClusterError`."""
     text = _text(kube, "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1", "install-config")
     try:
-        found = load_yaml(text, name="install-config of kube-system/cluster-config-v1")
+        found = load_yaml(text, name=_INSTALL_CONFIG)
         if isinstance(found, dict) and found["metadata"]["name"] and found["baseDomain"]:
+            check(found, shapes.INSTALL_CONFIG, _INSTALL_CONFIG)
             return found
-    except DocumentError as error:
+    except (DocumentError, ShapeError) as error:
         raise ClusterError(str(error)) from error
     except (KeyError, TypeError):
         pass
@@ -95,17 +100,20 @@ def _install_config(kube: ClusterClient) -> Object:
 
 
 def _text(kube: ClusterClient, path: str, key: str) -> str:
-    return str(((kube.find(path) or {}).get("data") or {}).get(key) or "")
+    return ((kube.find(path, shapes.CONFIG_MAP) or {}).get("data") or {}).get(key) or ""
 
 
-def _pull_secret(kube: ClusterClient) -> str:
-    return base64.b64decode(
-        _text(kube, "/api/v1/namespaces/openshift-config/secrets/pull-secret", ".dockerconfigjson")
-    ).decode()
+def pull_secret(kube: ClusterClient) -> str:
+    """Return the pull secret of the cluster, JSON; nothing without one. Raises `ClusterError`."""
+    text = _text(kube, "/api/v1/namespaces/openshift-config/secrets/pull-secret", ".dockerconfigjson")
+    try:
+        return base64.b64decode(text).decode()
+    except ValueError as error:
+        raise ClusterError(f"Secret openshift-config/pull-secret: .dockerconfigjson is not base64: {error}") from error
 
 
-def _image_sources(kube: ClusterClient) -> list[ImageSource]:
-    """Mirrors of the cluster: ImageDigestMirrorSets, and ImageContentSourcePolicies of older ones."""
+def image_sources(kube: ClusterClient) -> list[ImageSource]:
+    """Return the mirrors of the cluster: ImageDigestMirrorSets, and ImageContentSourcePolicies of older ones. Raises `ClusterError`."""
     kinds = (
         (f"{CONFIG}/imagedigestmirrorsets", "imageDigestMirrors"),
         ("/apis/operator.openshift.io/v1alpha1/imagecontentsourcepolicies", "repositoryDigestMirrors"),
@@ -113,7 +121,7 @@ def _image_sources(kube: ClusterClient) -> list[ImageSource]:
     return [
         {"source": str(entry["source"]), "mirrors": [str(mirror) for mirror in entry.get("mirrors") or []]}
         for path, field in kinds
-        for one in (kube.find(path) or {}).get("items") or []
+        for one in (kube.find(path, shapes.MIRRORS) or {}).get("items") or []
         for entry in (one.get("spec") or {}).get(field) or []
     ]
 
@@ -127,12 +135,13 @@ def _platform(kube: ClusterClient) -> str:
 
 def _machine_config(kube: ClusterClient, name: str) -> Object:
     """The spec of a MachineConfig; {} when there is none."""
-    return (kube.find(f"{MACHINE_CONFIG}/machineconfigs/{name}") or {}).get("spec") or {}
+    return (kube.find(f"{MACHINE_CONFIG}/machineconfigs/{name}", shapes.MACHINE_CONFIG) or {}).get("spec") or {}
 
 
-def _ssh_key(spec: Object) -> str:
+def ssh_key(spec: Object) -> str:
+    """Return the keys that may log in by the spec of a MachineConfig, a line each."""
     users = ((spec.get("config") or {}).get("passwd") or {}).get("users") or []
-    return "\n".join(key for user in users for key in user.get("sshAuthorizedKeys") or [])
+    return "\n".join(key for user in users for key in user.get(shapes.SSH_KEYS) or [])
 
 
 def _chrony(spec: Object) -> str | None:

@@ -1,10 +1,11 @@
-"""Checks of the nodes' machines against a plan: host name, disk that was installed to, firmware, secure boot, TPM, way out.
+"""Checks of the nodes' machines against a plan: host name, size, UUID, firmware, secure boot, TPM, disk that was installed to, way out.
 
 Each node is asked once: a login takes an emulated machine seconds.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -24,25 +25,35 @@ COMMAND = (
     "echo iscsi $(cat /sys/class/iscsi_session/*/targetname 2>/dev/null | sort -u); "
     "echo paths $(sudo multipathd show paths raw format %m:%t:%o:%T 2>/dev/null); "
     "echo tpm $(cat /sys/class/tpm/tpm0/tpm_version_major 2>/dev/null); "
+    "echo vcpus $(grep -c ^processor /proc/cpuinfo); "
+    "echo memory $(grep ^MemTotal: /proc/meminfo); "
+    "echo uuid $(sudo cat /sys/class/dmi/id/product_uuid 2>/dev/null); "
     "lsblk --json --bytes --output NAME,TYPE,TRAN,SERIAL,SIZE,MOUNTPOINTS"
 )
 
 _ACTIVE = "active:running:ready"
 """A path that carries I/O: its states in the kernel's device-mapper, of the SCSI device, and of multipathd's checker."""
 
+KEPT = 8
+"""The kernel keeps at most this part of the memory for itself, an eighth: in the lab's machines it is between an 18th and a 24th."""
+
 
 class Seen(NamedTuple):
     """What a node has; a USB stick is not one of its disks. problem: why that is not known.
 
-    disk: serial number of the disk with the boot file system, or why there is none; lun: name of the iSCSI target whose LUN
-    it is, or nothing; paths: number of its active paths if it is a multipath device, else 0; disks: size in bytes and bus of all, sorted;
-    firmware: `uefi` or `bios`; secure_boot, tpm: as messages; out: the answer to `way_out.question`.
+    firmware: `uefi` or `bios`; secure_boot, tpm: as messages; vcpus, memory_kib: 0 where they are not known; uuid: in small letters;
+    disk: serial number of the disk with the boot file system, or why there is none; lun: name of the iSCSI target whose LUN it is, or
+    nothing; paths: number of its active paths if it is a multipath device, else 0; disks: size in bytes and bus of all, sorted; out: the
+    answer to `way_out.question`.
     """
 
     name: str = ""
     firmware: str = ""
     secure_boot: str = ""
     tpm: str = ""
+    vcpus: int = 0
+    memory_kib: int = 0
+    uuid: str = ""
     disk: str = ""
     lun: str = ""
     paths: int = 0
@@ -71,7 +82,7 @@ def read(text: str, name: str) -> Seen:
     """
     lines, brace, document = text.partition("{")
     words = dict(re.findall(r"^(\w+) ?(.*)$", lines, re.MULTILINE))
-    missing = {"name", "firmware", "secure", "tpm"} - words.keys()
+    missing = {"name", "firmware", "secure", "tpm", "vcpus", "memory", "uuid"} - words.keys()
     if missing or not brace:
         raise ValueError(f"{name} prints no {', '.join(sorted(missing)) or 'disks'}: {text.strip()[:200] or 'nothing'}")
     there = [
@@ -86,12 +97,21 @@ def read(text: str, name: str) -> Seen:
         firmware=words["firmware"].strip(),
         secure_boot={"1": "enabled", "0": "disabled"}.get(words["secure"].strip(), "not supported"),
         tpm={"2": "2.0", "1": "1.2"}.get(words["tpm"].strip(), "none"),
+        vcpus=_number(words["vcpus"]),
+        memory_kib=_number(words["memory"]),
+        uuid=words["uuid"].strip().lower(),
         disk=str((root or {}).get("serial") or "no disk with /boot"),
         lun=words.get("iscsi", "").strip() if (root or {}).get("tran") == "iscsi" else "",
         paths=words.get("paths", "").split().count(f"{_multipath(root or {})}:{_ACTIVE}"),
         disks=tuple(sorted((int(one["size"]), _bus(one)) for one in devices.values())),
         out=words.get("out", "").strip(),
     )
+
+
+def _number(text: str) -> int:
+    """Return the first number in a line; 0 without one."""
+    found = re.search(r"\d{1,18}", text)
+    return int(found[0]) if found else 0
 
 
 def _multipath(disk: Mapping[str, Any]) -> str:
@@ -112,7 +132,7 @@ def _mounted(device: Mapping[str, Any], place: str) -> bool:
 
 
 def findings(node: Node, seen: Seen) -> Iterator[Finding]:
-    """Yield name, firmware, TPM, disks, and the disk that was installed to, as planned and as found.
+    """Yield name, size, UUID, firmware, TPM, disks, and the disk that was installed to, as planned and as found.
 
     seen: of `look`, without a problem. The last is compared where the plan has root device hints. Of an existing machine the plan knows the
     name, and at most the serial number of the disk.
@@ -122,6 +142,9 @@ def findings(node: Node, seen: Seen) -> Iterator[Finding]:
         if serial := disks.given(node.get("root_device_hints")).get("serial_number"):
             yield Finding("root disk", serial, seen.disk)
         return
+    yield Finding("vCPUs", str(node["vcpus"]), str(seen.vcpus or "unknown"))
+    yield Finding("memory", _mib(node["memory_mib"]), _memory(node["memory_mib"], seen.memory_kib))
+    yield Finding("UUID", node["uuid"].lower(), seen.uuid or "unknown")
     yield Finding("firmware", node["firmware"], seen.firmware)
     if node.get("secure_boot"):
         yield Finding("secure boot", "enabled", seen.secure_boot)
@@ -141,6 +164,18 @@ def findings(node: Node, seen: Seen) -> Iterator[Finding]:
         yield Finding(
             "root disk", named if found not in wanted else _named(found), _named(found) if found else seen.disk
         )
+
+
+def _memory(planned: int, kib: int) -> str:
+    """Describe the memory that a kernel has: the planned one, unless it is more, or less by more than what a kernel keeps."""
+    there = kib / 1024
+    if planned - planned / KEPT <= there <= planned:
+        return _mib(planned)
+    return _mib(math.ceil(there) if there > planned else int(there)) if kib else "unknown"
+
+
+def _mib(size: int) -> str:
+    return f"{size} MiB"
 
 
 def _named(disk: Disk | None) -> str:

@@ -14,11 +14,10 @@ from .. import signals
 from ..assisted.client import AssistedClient
 from ..errors import ClusterError
 from ..installer import run
-from ..installer.build import GO_ARCH
 from ..log import Log
 from ..plan import rundir
 from ..plan.stored import checked
-from ..vocabulary import Exit, boot_file
+from ..vocabulary import Exit, boot_file, rpm_arch
 from ..watch import Message
 from . import day2, joining, node_image
 from .client import ClusterClient
@@ -46,7 +45,7 @@ def create(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
         nodes = day2.follow(plan, day2.chosen(plan, given["only"]))
         result |= {"nodes": nodes, "missing": [node["name"] for node in day2.missing(kube, nodes)]}
         names = [node["name"] for node in day2.follow(plan, day2.chosen(plan))]
-        arch = _rpm_arch(given["architecture"] or day2.architecture(kube))
+        arch = rpm_arch(given["architecture"] or day2.architecture(kube))
         result["image"] = str(directory / boot_file("node", arch, ".iso"))
         if not result["missing"]:
             return result
@@ -134,7 +133,3 @@ def followed(
         ],
         limit=limit,
     )
-
-
-def _rpm_arch(architecture: str) -> str:
-    return next((rpm for rpm, go in GO_ARCH.items() if go == architecture), architecture)

@@ -61,4 +61,13 @@ _NETWORKS: Shape = {
 NETWORK: Shape = {"spec": _NETWORKS, "status": _NETWORKS}
 BARE_METAL_HOSTS: Shape = {"items!": [{"metadata!": _METADATA, "spec": {"bmc": {"address": str}}}]}
 POOL: Shape = {"status": _POOL, "spec": _POOL}
-MACHINE_CONFIG: Shape = {"metadata": {"name": str}, "spec": {"fips": bool}}
+SSH_KEYS = "sshAuthorizedKeys"
+"""Field of a user in Ignition: the keys that may log in."""
+_USERS: Shape = {"users": [{SSH_KEYS: [str]}]}
+MACHINE_CONFIG: Shape = {
+    "metadata": {"name": str},
+    "spec": {"fips": bool, "config": {"passwd": _USERS}},
+}
+_MIRRORS: Shape = [{"source!": str, "mirrors": [str]}]
+MIRRORS: Shape = {"items": [{"spec": {"imageDigestMirrors": _MIRRORS, "repositoryDigestMirrors": _MIRRORS}}]}
+INSTALL_CONFIG: Shape = {"networking": {"machineNetwork": [{"cidr": str}]}}

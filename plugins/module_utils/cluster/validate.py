@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,11 +70,7 @@ def validate(
         if not ipi.bootstrap(plan):
             groups.insert(3, (CONTROLLER, lambda: _controller(kube)))
         groups.insert(0, ("platform", lambda: _platform(plan, kube)))
-        groups[1:1] = [
-            ("pod and service networks", lambda: map(_planned, asked.network(plan, kube))),
-            ("FIPS mode", lambda: map(_planned, asked.fips(plan, kube))),
-            ("BMCs of BareMetalHosts", lambda: map(_planned, asked.bmcs(plan, kube))),
-        ]
+        groups[1:1] = [(title, partial(_compare, plan, kube, check)) for title, check in asked.CHECKS.items()]
     for title, checked in groups:
         try:
             checks += checked()
@@ -89,6 +85,13 @@ def validate(
     if plan and ask and TOPOLOGIES[plan["cluster"]["topology"]].fencing:
         checks += map(_planned, fencing.findings(plan, ask))
     return [*checks, *(_access(plan) if plan else ())]
+
+
+def _compare(
+    plan: Plan, kube: ClusterClient, check: Callable[[Plan, ClusterClient], Iterable[links.Finding]]
+) -> list[Check]:
+    """Return what a check of `asked` finds."""
+    return [_planned(finding) for finding in check(plan, kube)]
 
 
 def _machines(plan: Plan, ask: links.Ask) -> Iterable[Check]:
@@ -151,13 +154,8 @@ def _ready(kube: ClusterClient) -> Iterable[Check]:
 
 
 def _nodes(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
-    wanted = Counter(node["role"] for node in plan["nodes"])
     nodes = kube.nodes()
-    for role, count in wanted.items():
-        ready = sorted(n["metadata"]["name"] for n in nodes if _role_of(n) == role and is_true(n, "Ready"))
-        yield Check(
-            f"{role} nodes", len(ready) == count, f"{len(ready)} of {count} Ready: {', '.join(ready) or 'none'}"
-        )
+    yield from _roles(plan, nodes)
     names = {node["name"] for node in plan["nodes"]}
     known = {n["metadata"]["name"].split(".")[0]: n for n in nodes}
     for node in plan["nodes"]:
@@ -166,6 +164,16 @@ def _nodes(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
     unplanned = sorted(n["metadata"]["name"] for n in nodes if n["metadata"]["name"].split(".")[0] not in names)
     if unplanned:
         yield Check("node names", False, f"not part of this plan: {', '.join(unplanned)}")
+
+
+def _roles(plan: Plan, nodes: list[dict[str, Any]]) -> Iterable[Check]:
+    """Which nodes are Ready in each role, by name: their numbers may be right when two have each other's roles."""
+    for role in dict.fromkeys(node["role"] for node in plan["nodes"]):
+        wanted = sorted(node["name"] for node in plan["nodes"] if node["role"] == role)
+        ready = sorted(n["metadata"]["name"] for n in nodes if _role_of(n) == role and is_true(n, "Ready"))
+        ok = sorted(name.split(".")[0] for name in ready) == wanted
+        found = f"{len(ready)} of {len(wanted)} Ready: {', '.join(ready) or 'none'}"
+        yield Check(f"{role} nodes", ok, found if ok else f"{found}; planned: {', '.join(wanted)}")
 
 
 def _addresses(planned: Node, network: str, node: dict[str, Any]) -> Check:

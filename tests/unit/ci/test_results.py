@@ -88,7 +88,10 @@ def test_a_run_before_the_file_of_its_profile_changed_does_not_count(
 
 
 def test_the_paths_of_real_programs_are_no_part_of_a_record() -> None:
-    job = {"profile": "sno_ipv4", "programs": {"release.payload_overrides.agent-installer-node-agent": "AGENTLAB_REAL_AGENT"}}
+    job = {
+        "profile": "sno_ipv4",
+        "programs": {"release.payload_overrides.agent-installer-node-agent": "AGENTLAB_REAL_AGENT"},
+    }
     [proven] = results.proven([record("real", days=1, profile=None)], {"real": job}).values()
     assert proven["release"] == {"payload_overrides": {"agent-installer-node-agent": "AGENTLAB_REAL_AGENT"}}
     assert results.proven([record("real", days=1)], {"real": job}) == {}
@@ -161,30 +164,6 @@ def test_the_support_matrix_rests_on_records(tmp_path: Path) -> None:
 
     path = tmp_path / "results.jsonl"
     path.write_text(staged("ci/results.jsonl"))
-    assert staged("docs/fields.md") == fields.page(results.proven(records.load(path), results.job_table()))
-    assert rows(staged("docs/support.md")) == rows(results.matrix(records.load(path), results.job_table(), NOW))
-
-
-def test_each_field_of_a_profile_has_a_check_or_a_test() -> None:
-    """By itself, or with the field that it is part of; no row is about a field that does not exist, or names a lost test."""
-    known, proof = fields.known(), fields.proof()
-    rows = {row.field.partition(": ")[0] for row in proof}
-    assert [field for field in known if not rows & {field, field.partition(".")[0]}] == []
-    assert sorted(rows - known.keys() - {field.partition(".")[0] for field in known}) == []
-    assert [row.test for row in proof if not (results.ROOT / row.test).exists()] == []
-
-
-def test_a_job_proves_the_choices_of_its_profile() -> None:
-    lines = fields.page({"e2e-agent-sno-oci": "sno_oci"}).splitlines()
-    proven = [line.split("`")[1] for line in lines if "`e2e-agent-sno-oci`" in line]
-    assert {"platform: external", "boot.mode: minimal", "topology: sno", "external.platform_name"} <= set(proven)
-    assert "boot.mode: redfish" not in proven and "bonds.nics" not in proven
-
-
-def test_a_job_proves_the_fields_of_its_extra_networks() -> None:
-    lines = fields.page({"segments": "compact_segments_static"}).splitlines()
-    proven = {line.split("`")[1] for line in lines if "`segments`" in line}
-    assert {part for part in proven if part.startswith("extra_networks.")} == {
-        "extra_networks.interface",
-        "extra_networks.roles",
-    }
+    ran, table = records.load(path), results.job_table()
+    assert staged("docs/fields.md") == fields.page(results.proven(ran, table), results.ran(ran, table))
+    assert rows(staged("docs/support.md")) == rows(results.matrix(ran, table, NOW))

@@ -35,6 +35,9 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import E
 
 ROOT = Path(__file__).parents[3]
 PLAN = build.build(profile.load("compact_ipv4", ROOT / "config_examples"), "ostest")
+PLAN["installer"] |= {
+    "ssh_key_file": str(ROOT / "ci/profiles/team.pub"), "pull_secret_file": str(ROOT / "ci/profiles/pull-secret.json")
+}  # fmt: skip
 CONDITIONS = [
     {"type": "Available", "status": "True", "reason": "r", "message": "m", "lastTransitionTime": "2026-11-24T01:00:00Z"},
     {"type": "Progressing", "status": "False", "lastTransitionTime": "2026-11-24T01:00:00Z"},
@@ -81,7 +84,15 @@ ANSWERS: dict[str, Any] = {
     "/apis/machineconfiguration.openshift.io/v1/machineconfigpools/worker": POOL,
     "/apis/machineconfiguration.openshift.io/v1/machineconfigpools/master": POOL,
     "/apis/machineconfiguration.openshift.io/v1/machineconfigs/rendered-1": {
-        "metadata": {"name": "rendered-1"}, "spec": {"fips": True}},
+        "metadata": {"name": "rendered-1"}, "spec": {
+            "fips": True, "config": {"passwd": {"users": [{"sshAuthorizedKeys": ["ssh-ed25519 AAAA"]}]}}}},
+    "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1": {"data": {"install-config": (
+        "metadata: {name: a}\nbaseDomain: b\nnetworking: {machineNetwork: [{cidr: 192.168.111.0/24}]}")}},
+    "/apis/config.openshift.io/v1/imagedigestmirrorsets": {
+        "items": [{"spec": {"imageDigestMirrors": [{"source": "a", "mirrors": ["b"]}]}}]},
+    "/apis/operator.openshift.io/v1alpha1/imagecontentsourcepolicies": {
+        "items": [{"spec": {"repositoryDigestMirrors": [{"source": "a", "mirrors": ["b"]}]}}]},
+    "/api/v1/namespaces/openshift-config/secrets/pull-secret": {"data": {".dockerconfigjson": "eyJhdXRocyI6IHt9fQ=="}},
 }  # fmt: skip
 ODD: list[Any] = [
     None, 5, True, "x", "", "\x1b[2J[/x]", [], [None], ["x"], [[]], [{}], {}, {"x": None}, {"a": 1}, "../../x?y#z", 10**400,
@@ -314,6 +325,18 @@ def test_redirections_are_not_followed(api: Api, kube: ClusterClient) -> None:
     with pytest.raises(ClusterError, match="HTTP 302 Found, which is not followed"):
         kube.nodes()
     assert not asked
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x", "[]", "metadata: {name: a}", "metadata: 1", "metadata: {name: a}\nbaseDomain: b\nnetworking: 1",
+     "metadata: {name: a}\nbaseDomain: b\nnetworking: {machineNetwork: [{cidr: 1}]}", "{", "a: *b"],
+)  # fmt: skip
+def test_an_install_config_of_another_form_is_a_failed_check(text: str, api: Api, kube: ClusterClient) -> None:
+    place = "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1"
+    api.answers = {**ANSWERS, place: {"data": {"install-config": text}}}
+    [line] = [line for line in validated(kube) if "machine networks" in line]
+    assert line.startswith("FAIL") and "cluster-config-v1" in line
 
 
 @pytest.mark.parametrize("part", ["headers", "body"])

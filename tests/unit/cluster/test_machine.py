@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, pr
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 GIB = 1 << 30
+UUID = "11111111-2222-4333-8444-555555555555"
 TWO_PATHS = "topology: sno\nmaster: {firmware: bios}\nboot: {mode: iscsi, paths: 2}\n"
 
 
@@ -20,9 +23,15 @@ def plan() -> Any:
     return build.build(profile.load("compact_disks", PROFILES), "ostest")
 
 
+def size(node: dict[str, Any]) -> dict[str, str]:
+    """Lines about the machine itself; a node of the lab with 4096 MiB reported 4008504 kB."""
+    memory = f"MemTotal: {round(node['memory_mib'] * 1024 * 0.956)} kB"
+    return {"vcpus": str(node["vcpus"]), "memory": memory, "uuid": node["uuid"]}
+
+
 def answer(node: dict[str, Any], root: int, **words: str) -> str:
     """Output of `COMMAND` on a node that was installed to its disk number `root`."""
-    said = {"name": node["name"], "firmware": "uefi", "secure": "   0", "tpm": "", **words}
+    said = {"name": node["name"], "firmware": "uefi", "secure": "   0", "tpm": "", **size(node), **words}
     there = [
         {
             "name": disk["target"],
@@ -71,16 +80,54 @@ def test_another_disk(plan: Any) -> None:
         ({"name": "master-0"}, "host name", ("control-0", "master-0")),
         ({"firmware": "bios"}, "firmware", ("uefi", "bios")),
         ({"tpm": "2"}, "TPM", ("none", "2.0")),
+        ({"vcpus": "1"}, "vCPUs", ("2", "1")),
+        ({"vcpus": "4"}, "vCPUs", ("2", "4")),
+        ({"vcpus": ""}, "vCPUs", ("2", "unknown")),
+        ({"memory": "MemTotal: 2621440 kB"}, "memory", ("3072 MiB", "2560 MiB")),
+        ({"memory": "MemTotal: 4008504 kB"}, "memory", ("3072 MiB", "3915 MiB")),
+        ({"memory": ""}, "memory", ("3072 MiB", "unknown")),
+        ({"uuid": "6e9a7c3b-2d1f-4b8e-9a55-0c4de1f7a2b3"}, "UUID", (UUID, "6e9a7c3b-2d1f-4b8e-9a55-0c4de1f7a2b3")),
+        ({"uuid": ""}, "UUID", (UUID, "unknown")),
     ],
 )
 def test_another_machine(plan: Any, words: dict[str, str], subject: str, found: tuple[str, str]) -> None:
     node = plan["nodes"][0]
+    node["uuid"] = UUID
     assert wrong(node, answer(node, 5, **words)) == {subject: found}
+
+
+@pytest.mark.parametrize(("kib", "ok"), [(3145728, True), (2752512, True), (2752511, False), (3145729, False)])
+def test_the_kernel_keeps_up_to_an_eighth_of_the_memory(plan: Any, kib: int, ok: bool) -> None:
+    node = plan["nodes"][0]
+    assert node["memory_mib"] == 3072
+    assert (wrong(node, answer(node, 5, memory=f"MemTotal:        {kib} kB")) == {}) == ok
+
+
+def test_a_machine_prints_its_size(tmp_path: Path) -> None:
+    """The command itself, on this host."""
+    for name, text in (("sudo", 'exec "$@"'), ("lsblk", """echo '{"blockdevices": []}'""")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    printed = subprocess.run(
+        ["sh", "-c", machine.COMMAND],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+    ).stdout
+    seen = machine.read(printed, "host")
+    assert seen.vcpus == os.cpu_count()
+    assert f"MemTotal: {seen.memory_kib} kB" in " ".join(Path("/proc/meminfo").read_text().split())
+
+
+def test_a_uuid_in_capital_letters_is_the_same(plan: Any) -> None:
+    node = plan["nodes"][0]
+    assert not wrong(node, answer(node, 5, uuid=node["uuid"].upper()))
 
 
 def test_of_an_existing_machine_name_and_a_serial_number_are_known(plan: Any) -> None:
     node = plan["nodes"][1]
-    text = answer(node, 2, firmware="bios", tpm="2")
+    text = answer(node, 2, firmware="bios", tpm="2", vcpus="64", memory="MemTotal: 9 kB", uuid=UUID)
     node |= {"bare_metal": True, "disks": node["disks"][:1], "root_device": None, "root_device_hints": {}}
     assert wrong(node, text) == {}
     node["root_device_hints"] = {"serial_number": "S-9"}
@@ -135,10 +182,11 @@ def test_installed_to_a_lun() -> None:
 
 
 def test_installed_to_a_multipath_device() -> None:
-    """The output was recorded in a machine, and the states of a path that was lost there."""
-    text = (Path(__file__).parent / "multipath.txt").read_text()
+    """The output was recorded in a machine, but for its size, and the states of a path that was lost there."""
     options = profile.validated(profile.parse(TWO_PATHS, "p.yml"), "multipath")
     node: Any = build.build(options, "multipath")["nodes"][0]
+    lines = "".join(f"{key} {value}\n" for key, value in size(node).items())
+    text = lines + (Path(__file__).parent / "multipath.txt").read_text()
     assert wrong(node, text) == {}
     for lost in (
         text.replace("active:running:ready", "failed:offline:faulty", 1),

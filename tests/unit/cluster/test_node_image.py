@@ -384,7 +384,7 @@ async def test_validate_misses_a_node_that_was_added(
 
     assert await found() == []
     state.finish(tmp_path, phases.ADD_NODES, failed=False)
-    assert await found() == [Check("worker nodes", False, "0 of 1 Ready: none")]
+    assert await found() == [Check("worker nodes", False, "0 of 1 Ready: none; planned: worker-0")]
     api.store.create("nodes", node("worker-0", ready=False))
     assert not (await found())[0].ok
     await api.call("DELETE", "/api/v1/nodes/worker-0")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import json
 import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import validate as module
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.pods import incomplete
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
@@ -64,6 +67,14 @@ class Kube:
             "serviceNetwork": list(installer["service_network"]),
         }
         self.fips = {node["role"]: installer["fips"] for node in plan["nodes"]}
+        machine = [{"cidr": cidr} for cidr in installer["machine_network"]]
+        self.install_config: dict[str, Any] = {
+            "metadata": {"name": "one"}, "baseDomain": "test.metalkube.org", "networking": {"machineNetwork": machine}
+        }  # fmt: skip
+        self.mirrors: list[dict[str, Any]] = copy.deepcopy(installer["image_digest_sources"])
+        self.auths: dict[str, Any] = {"registry.example.com": {"auth": "YTpi"}}
+        self.secret = ""
+        self.keys = {node["role"]: "ssh-ed25519 AAAA run\nssh-ed25519 BBBB team" for node in plan["nodes"]}
         self.bmcs = {node["name"]: {"bmc": {"address": node["bmc"]["address"]}} for node in plan["nodes"]}
 
     def get(self, path: str) -> dict[str, Any]:
@@ -82,7 +93,20 @@ class Kube:
         return {"spec": {}, "status": self.networks}
 
     def rendered_config(self, pool: str) -> dict[str, Any]:
-        return {"spec": {"fips": self.fips[pool]}}
+        users = [{"name": "core", "sshAuthorizedKeys": [self.keys[pool]]}]
+        return {"spec": {"fips": self.fips[pool], "config": {"passwd": {"users": users}}}}
+
+    def find(self, path: str, shape: object = dict) -> dict[str, Any] | None:
+        secret = base64.b64encode((self.secret or json.dumps({"auths": self.auths})).encode()).decode()
+        return {
+            "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1": {
+                "data": {"install-config": yaml.safe_dump(self.install_config)}
+            },
+            "/apis/config.openshift.io/v1/imagedigestmirrorsets": {
+                "items": [{"spec": {"imageDigestMirrors": self.mirrors}}]
+            },
+            "/api/v1/namespaces/openshift-config/secrets/pull-secret": {"data": {".dockerconfigjson": secret}},
+        }.get(path)
 
     def bare_metal_hosts(self) -> list[dict[str, Any]]:
         return [{"metadata": {"name": name}, "spec": spec} for name, spec in self.bmcs.items()]
@@ -133,22 +157,41 @@ def test_another_release(plan: dict[str, Any]) -> None:
 def test_nodes_that_are_not_the_planned_ones(plan: dict[str, Any]) -> None:
     kube = Kube(plan)
     kube.found.append(node({"name": "stranger", "role": "worker"}, "192.168.111.99"))
-    workers = "worker-0, worker-1"
+    workers, masters = "worker-0, worker-1", "master-0, master-1, master-2"
     assert failed(plan, kube) == {
-        "worker nodes": f"3 of 2 Ready: stranger, {workers}",
+        "worker nodes": f"3 of 2 Ready: stranger, {workers}; planned: {workers}",
         "node names": "not part of this plan: stranger",
     }
     del kube.found[-1], kube.found[0]
-    assert failed(plan, kube) == {"master nodes": "2 of 3 Ready: master-1, master-2"}
+    assert failed(plan, kube) == {"master nodes": f"2 of 3 Ready: master-1, master-2; planned: {masters}"}
     kube = Kube(plan)
     kube.found[0]["metadata"]["labels"] = {"node-role.kubernetes.io/worker": ""}
     assert failed(plan, kube) == {
-        "master nodes": "2 of 3 Ready: master-1, master-2",
-        "worker nodes": f"3 of 2 Ready: master-0, {workers}",
+        "master nodes": f"2 of 3 Ready: master-1, master-2; planned: {masters}",
+        "worker nodes": f"3 of 2 Ready: master-0, {workers}; planned: {workers}",
     }
     kube = Kube(plan)
     kube.found[0]["status"]["conditions"][0]["status"] = "Unknown"
-    assert failed(plan, kube) == {"master nodes": "2 of 3 Ready: master-1, master-2"}
+    assert failed(plan, kube) == {"master nodes": f"2 of 3 Ready: master-1, master-2; planned: {masters}"}
+
+
+def test_nodes_that_have_each_others_roles(plan: dict[str, Any]) -> None:
+    """The numbers of masters and workers were right, and all checks were ok."""
+    kube = Kube(plan)
+    labels = {one["metadata"]["name"]: one["metadata"] for one in kube.found}
+    master, worker = labels["master-2"], labels["worker-0"]
+    master["labels"], worker["labels"] = worker["labels"], master["labels"]
+    assert failed(plan, kube) == {
+        "master nodes": "3 of 3 Ready: master-0, master-1, worker-0; planned: master-0, master-1, master-2",
+        "worker nodes": "2 of 2 Ready: master-2, worker-1; planned: worker-0, worker-1",
+    }
+
+
+def test_names_of_nodes_with_their_domain(plan: dict[str, Any]) -> None:
+    kube = Kube(plan)
+    for one in kube.found:
+        one["metadata"]["name"] += ".one.test.metalkube.org"
+    assert not failed(plan, kube)
 
 
 @pytest.fixture
@@ -211,6 +254,23 @@ def test_addresses_that_are_not_the_planned_ones(change: str, plan: dict[str, An
     [(name, found)] = failed(plan, kube).items()
     assert name == "addresses of master-1"
     assert found.endswith(f"; planned: {four}, {six}")
+
+
+@pytest.mark.parametrize("own", ["static", "dhcp"])
+def test_a_node_that_gets_its_address_otherwise(own: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases and static addresses are of different ranges."""
+    for name in ("_names", "_vips"):
+        monkeypatch.setattr(module, name, lambda plan: ())
+    given = {"topology": "compact", "addressing": "dhcp" if own == "static" else "static"}
+    plans: list[Any] = [
+        build.build(profile.complete({**given, "nodes": nodes}), "one")
+        for nodes in ({"master-1": {"addressing": own}}, {})
+    ]
+    asked, otherwise = (plan["nodes"][1]["nics"][0]["addresses"][0]["ip"] for plan in plans)
+    kube = Kube(plans[0])
+    assert asked != otherwise and not failed(plans[0], kube)
+    kube.found[1] = node(plans[0]["nodes"][1], otherwise)
+    assert failed(plans[0], kube) == {"addresses of master-1": f"{otherwise}; planned: {asked}"}
 
 
 @pytest.mark.parametrize(

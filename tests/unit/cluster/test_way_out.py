@@ -73,7 +73,7 @@ def test_a_node_prints_the_answer_with_what_else_it_is_asked(
             check=True,
             env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
         ).stdout
-        return f'{printed}name master-0\nfirmware uefi\nsecure\ntpm\n{{"blockdevices": []}}'
+        return f'{printed}name master-0\nfirmware uefi\nsecure\ntpm\nvcpus\nmemory\nuuid\n{{"blockdevices": []}}'
 
     seen = machine.look(made, made["nodes"][0], ask)
     assert (seen.problem, seen.out) == ("", out)
