@@ -7,7 +7,6 @@ between their last stage and `destroy`. Verbs that change a whole lab run with -
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import re
@@ -16,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -40,6 +38,12 @@ PCAP = (0xA1B2C3D4).to_bytes(4, sys.byteorder)
 
 def _checked(verb: str, verbs: Verbs) -> None:
     verbs.call(verb, "--check")
+
+
+def _validate(verbs: Verbs) -> None:
+    _checked("validate", verbs)
+    found = verbs.json("validate")
+    expect(found and all(check["ok"] for check in found), found)
 
 
 def _plan(verbs: Verbs) -> None:
@@ -100,6 +104,8 @@ def _logs(verbs: Verbs) -> None:
     expect(rows and set(rows[0]) == {"time", "source", "text"}, rows)
     units = verbs.call("logs", "--node", NODE, "--unit", "sshd", "--unit", "ssh", "-n", "5").splitlines()
     expect(units and all(f" {NODE} " in line for line in units), units)
+    without = verbs.call("logs", "--unit", "kubelett", status=Exit.FAILED)
+    expect(f"unit kubelett has no entries on {NODE}" in without, without)
     with verbs.running("logs", "-f") as process:
         wanted, seen = {NODE, f"{NODE}/console"}, set[str]()
         end = time.monotonic() + 60
@@ -146,8 +152,24 @@ def _oc(verbs: Verbs) -> None:
     expect(NODE in shown or "oc is not installed" in shown, shown)
 
 
+def _page(url: str, *, host: str = "", proxies: dict[str, str] | None = None) -> str:
+    """Return a page of the cluster, whose certificate is its own. Raises `HTTPError` unless the answer is a success.
+
+    host: the name that is requested, instead of that of the URL; proxies: as of `ProxyHandler`, by default none.
+    """
+    tls = urllib.request.HTTPSHandler(context=ssl._create_unverified_context())
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies or {}), tls)
+    request = urllib.request.Request(url, headers={"Host": host} if host else {})
+    with opener.open(request, timeout=30) as answer:
+        return str(answer.read(), "utf-8")
+
+
 def _forward(verbs: Verbs) -> None:
-    """With kubeconfig, which needs one; the port is taken meanwhile, and free afterwards."""
+    """With kubeconfig, which needs one; the port is taken meanwhile, and free afterwards.
+
+    The console's router answers by its name alone, with 200; to others it answers 503.
+    """
+    name = verbs.json("plan")["endpoints"]["console"]["host"]
     expect("is not forwarded" in verbs.call("kubeconfig", status=Exit.FAILED), "kubeconfig without forward")
     with verbs.running("forward", "-o", "yaml") as process:
         assert process.stdout
@@ -157,18 +179,18 @@ def _forward(verbs: Verbs) -> None:
         config = verbs.json("kubeconfig")
         target = config["clusters"][0]["cluster"]
         expect(target["server"] == f"https://127.0.0.1:{port}", target)
-        request = urllib.request.Request(f"https://{ports['console']}/")
-        context = ssl._create_unverified_context()
-        with contextlib.suppress(urllib.error.HTTPError):  # any answer of the router
-            urllib.request.build_opener(
-                urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
-            ).open(request, timeout=30)
+        # As the browser of the command that is printed: by the console's name.
+        expect("console" in _page(f"https://{ports['console']}/", host=name), "the console")
         merged = verbs.folder / "merged"
         verbs.call("kubeconfig", "--merge", KUBECONFIG=str(merged))
         done = subprocess.run(
             ["kubectl", "--kubeconfig", merged, "get", "nodes"], capture_output=True, text=True, timeout=60, check=False
         )
         expect(NODE in done.stdout, done.stderr)
+    with verbs.running("forward", "proxy", "-o", "yaml") as process:
+        assert process.stdout
+        here = yaml.safe_load(process.stdout.readline())["proxy"]
+        expect("console" in _page(f"https://{name}/", proxies={"https": f"http://{here}"}), "the console, by the proxy")
 
 
 def _doctor(verbs: Verbs) -> None:
@@ -202,6 +224,7 @@ def _reproduce(verbs: Verbs) -> None:
 
 
 def _open(verbs: Verbs) -> None:
+    expect(Path(verbs.json("open")["page"]).exists(), "the run page's path")
     with verbs.running("open", "--live") as process:
         found = process.stdout and re.search(r"http://127\S+", process.stdout.readline())
         assert found, "open names no address"
@@ -289,10 +312,8 @@ def _completion(verbs: Verbs) -> None:
 CASES: dict[str, Callable[[Verbs], None]] = {
     "plan": _plan,
     "setup": _setup,
-    **{
-        name: partial(_checked, name)
-        for name in ("prepare", "configure", "image", "boot", "wait", "validate", "gather")
-    },
+    **{name: partial(_checked, name) for name in ("prepare", "configure", "image", "boot", "wait", "gather")},
+    "validate": _validate,
     **{name: partial(_checked, name) for name in ("deploy", "destroy")},
     "version": _version,
     "list": _list,

@@ -17,9 +17,14 @@ from ..terminal import say
 from ..vocabulary import Exit
 from . import forward
 from .cluster import Cluster, add_cluster, become, find
-from .output import add_output, print_output
+from .output import add_output, failed, print_output
 
-_PACKAGES = {"kubectl": "kubernetes-client", "oc": "openshift-clients"}
+OC = "https://mirror.openshift.com/pub/openshift-v4/clients/ocp/stable/openshift-client-linux.tar.gz"
+"""The archive with oc: OpenShift's public mirror."""
+_INSTALL = {
+    "kubectl": "install the package kubernetes-client or kubectl",
+    "oc": f"Debian has no package of it: unpack {OC}, or use agentlab kubectl",
+}
 
 
 def kubectl(argv: list[str]) -> int:
@@ -42,22 +47,22 @@ def oc(argv: list[str]) -> int:
 def _client(program: str, argv: list[str]) -> int:
     name, rest = _cluster(argv)
     if rest[:1] in (["-h"], ["--help"]):
-        _help(program)
+        client_parser(program).print_help()
         return Exit.OK
     try:
         cluster = find(name)
         cluster.check_remote_owner()
         if not shutil.which(program):
-            say(f"agentlab: {program} is not installed; install the package {_PACKAGES[program]}", sys.stderr)
+            say(f"agentlab: {program} is not installed; {_INSTALL[program]}", sys.stderr)
             return Exit.NOT_FOUND
         os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
         return become([*cluster.enter(os.getcwd()), program, *rest])
     except (LabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
 
 
-def _help(program: str) -> None:
+def client_parser(program: str) -> argparse.ArgumentParser:
+    """Return the parser of `kubectl` or `oc`, for its help: what they are called with is parsed by the program."""
     parser = argparse.ArgumentParser(
         prog=f"agentlab {program}",
         usage=f"agentlab {program} [--cluster NAME] ARGUMENT ...",
@@ -66,7 +71,7 @@ def _help(program: str) -> None:
     )
     add_cluster(parser)
     parser.add_argument("argument", nargs="*", metavar="ARGUMENT", help=f"of {program}")
-    parser.print_help()
+    return parser
 
 
 def _cluster(argv: list[str]) -> tuple[str, list[str]]:
@@ -86,12 +91,13 @@ def kubeconfig(argv: list[str]) -> int:
         description="Print a kubeconfig that works on this host. For a cluster in a sandbox `agentlab forward` must run.",
     )
     add_cluster(parser)
-    parser.add_argument(
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
         "--merge",
         action="store_true",
         help="merge it into $KUBECONFIG or ~/.kube/config as the current context agentlab-NAME",
     )
-    add_output(parser)
+    add_output(group, "the form in which it is printed (default: yaml)")
     args = parser.parse_args(argv)
     try:
         config = for_host(find(args.cluster))
@@ -102,8 +108,7 @@ def kubeconfig(argv: list[str]) -> int:
         write_atomic(path, rundir.dump(merged(_read(path) if path.exists() else {}, config)), 0o600)
         say(f"{path}: context {config['current-context']}")
     except (LabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
     return Exit.OK
 
 

@@ -14,6 +14,7 @@ from ..sandbox import namespaces
 from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, become, find
+from .output import failed
 
 
 def main(argv: list[str]) -> int:
@@ -25,7 +26,11 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="agentlab capture", description="Print or write the packets of a node or a network, until Ctrl-C."
     )
-    parser.add_argument("place", metavar="NODE|NETWORK", help="a node, such as master-0, or a network of the plan")
+    parser.add_argument(
+        "place",
+        metavar="NODE|NETWORK",
+        help="a node, such as master-0: its packets on its first network; or a network of the plan, for those of all its nodes",
+    )
     parser.add_argument("filter", nargs="*", metavar="FILTER", help="an expression of pcap-filter(7), such as icmp6")
     parser.add_argument("-w", "--write", type=Path, metavar="FILE", help="write a new pcap file, mode 0600")
     parser.add_argument("-c", "--count", type=int, metavar="COUNT", help="end after this number of packets")
@@ -46,9 +51,9 @@ def main(argv: list[str]) -> int:
         return become(command)
     except FileExistsError as error:
         say(f"agentlab: {error.filename}: the file exists; name a new one", sys.stderr)
+        return Exit.FAILED
     except (LabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-    return Exit.FAILED
+        return failed(error)
 
 
 def _tcpdump(cluster: Cluster, args: argparse.Namespace) -> list[str]:

@@ -24,6 +24,7 @@ from ..state import owner
 from ..terminal import say
 from ..vocabulary import Exit
 from . import failure
+from .output import failed
 from .places import cluster_name, run_dir
 
 INSIDE = "AGENTLAB_INSIDE"
@@ -208,8 +209,7 @@ def absent(name: str) -> int:
     try:
         _existing(name)
     except LabError as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
     return Exit.OK
 
 
@@ -221,8 +221,7 @@ def attempt(name: str, function: Callable[[Cluster], int]) -> int:
     try:
         return function(find(name))
     except (LabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
 
 
 def again_inside(cluster: Cluster, argv: Sequence[str], *, root: bool = False) -> None:

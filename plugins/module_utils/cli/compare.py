@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 from .. import signals
-from ..files import explain
 from ..installer import binary, compare, run
 from ..installer.build import lab_payload
 from ..installer.errors import InstallerError
@@ -24,6 +23,7 @@ from ..redact import redact
 from ..terminal import say
 from ..vocabulary import Exit
 from .create import ASSETS, TARGETS, attempt
+from .output import message
 
 _CALLED = "agentlab compare"
 
@@ -72,8 +72,7 @@ def main(argv: list[str]) -> int:
             ours, theirs = _both(args, program, Path(work))
             found = compare.differences(ours, theirs)
     except (rundir.RunError, InstallerError, OSError) as error:
-        text = explain(error) if isinstance(error, OSError) else str(error)
-        say(redact(f"{_CALLED}: {text}"), sys.stderr)
+        say(redact(f"{_CALLED}: {message(error)}"), sys.stderr)
         return Exit.USAGE
     agreeing = len({*ours.files, *theirs.files} - {difference.file for difference in found})
     if args.output == "json":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +11,13 @@ from ..conformance import suite
 from ..conformance.model import Case, Lab
 from ..documents import read_file
 from ..errors import AgentlabError
-from ..files import explain
 from ..redact import redact
 from ..report.page import junit
 from ..state import write_atomic
 from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import add_cluster, again_inside, find
-from .output import add_output, print_output
+from .output import add_output, failed, print_output
 
 JUNIT = "junit_conformance.xml"
 
@@ -49,8 +47,7 @@ def main(argv: list[str]) -> int:
             kubeconfig = cluster.kubeconfig
         return _run(kubeconfig, cases, args.junit)
     except (AgentlabError, ValueError, OSError) as error:
-        say(f"agentlab: {explain(error) if isinstance(error, OSError) else error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
 
 
 def _list(cases: Sequence[Case], form: str | None) -> None:

@@ -13,6 +13,7 @@ from ..files import explain, new_file
 from ..log import LEVELS, level_of
 from ..signals import Terminated
 from ..vocabulary import Exit
+from .output import message
 
 if TYPE_CHECKING:
     from ..installer.build import Options
@@ -108,8 +109,7 @@ def attempt(target: str, options: Options, log: Log, *, consume: bool = False) -
         run.create([target], options, log, consume=consume)
     except (ValueError, OSError, MissingLibrary) as error:
         status = run.exit_code(error)
-        text = explain(error) if isinstance(error, OSError) else str(error)
-        (log.error if status == Exit.INSTALL_CONFIG else log.fatal)(text)
+        (log.error if status == Exit.INSTALL_CONFIG else log.fatal)(message(error))
         return status
     return Exit.OK
 

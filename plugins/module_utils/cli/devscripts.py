@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 from ..devscripts import configuration, exporter, farm, importer
-from ..files import explain
 from ..plan import files, profile, rundir, secrets
 from ..redact import redact
 from ..state import write_atomic
 from ..terminal import say
 from ..vocabulary import Exit
+from .output import message
 from .places import PROFILES, add_arguments, run_dir
 
 CONFIG = "DEVSCRIPTS_CONFIG"
@@ -58,7 +58,7 @@ def import_config(argv: list[str]) -> int:
         say(error.result.report(), sys.stderr)
         say("no profile is written; --partial writes one without what is refused", sys.stderr)
     except (ValueError, OSError) as error:
-        say(redact(explain(error) if isinstance(error, OSError) else str(error)), sys.stderr)
+        say(redact(message(error)), sys.stderr)
     return Exit.USAGE
 
 
@@ -100,7 +100,7 @@ def export_config(argv: list[str]) -> int:
             say(f"no counterpart: {lost}", sys.stderr)
         return _write(args.output, made.text(), 0o600)
     except (ValueError, OSError) as error:
-        say(explain(error) if isinstance(error, OSError) else error, sys.stderr)
+        say(message(error), sys.stderr)
     return Exit.USAGE
 
 

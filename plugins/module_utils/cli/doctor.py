@@ -23,7 +23,7 @@ from ..sandbox import kvm, lifecycle, prune
 from ..terminal import say
 from ..vocabulary import Exit
 from . import lab, orphans
-from .output import add_output, print_output
+from .output import add_output, message, print_output
 from .places import DEFAULT_PROFILE, PROFILES, ROOT
 from .scratch import PREFIX
 
@@ -73,7 +73,7 @@ def main(argv: list[str]) -> int:
     try:
         wanted = profile.load(args.profile, PROFILES, "doctor")
     except (ValueError, OSError) as error:
-        say(error, sys.stderr)
+        say(message(error), sys.stderr)
         return Exit.USAGE
     found: list[Check] = []
     checks: tuple[Callable[[], Iterator[Check]], ...] = (
@@ -118,7 +118,7 @@ def _packages() -> Iterator[Check]:
     try:
         lacking = lab.missing_packages()
     except (PackageError, ValueError, OSError) as error:
-        yield _result("packages", False, str(error), "install what roles/setup/vars/main.yml lists", "warning")
+        yield _result("packages", False, message(error), "install what roles/setup/vars/main.yml lists", "warning")
         return
     found = f"missing: {', '.join(lacking)}" if lacking else "all are installed"
     yield _result("packages", not lacking, found, "agentlab setup")
@@ -128,7 +128,7 @@ def _accelerator() -> Iterator[Check]:
     try:
         answer = kvm.usable()
     except OSError as error:
-        yield _result("KVM", False, str(error), "agentlab setup", "warning")
+        yield _result("KVM", False, message(error), "agentlab setup", "warning")
         return
     found = "a guest boots" if answer["usable"] else f"{answer['reason']}; QEMU emulates (TCG), which is much slower"
     yield _result("KVM", answer["usable"], found, "enable virtualization, and access to /dev/kvm", "warning")
@@ -160,12 +160,12 @@ def _features() -> Iterator[Check]:
             done = subprocess.run(
                 ["unshare", "--net", *command], capture_output=True, text=True, timeout=20, check=False
             )
-            message = (
+            problem = (
                 (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1] if done.returncode else ""
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            message = str(error)
-        yield _result(name, not message, message or "can be created", remedy)
+            problem = message(error)
+        yield _result(name, not problem, problem or "can be created", remedy)
 
 
 def _clock() -> Iterator[Check]:
@@ -200,8 +200,8 @@ def _leftovers() -> Iterator[Check]:
             if not one.stays
         ]
     except (LabError, ValueError, OSError) as error:
-        yield _result("leftovers", False, str(error), "agentlab list", "warning")
+        yield _result("leftovers", False, message(error), "agentlab list", "warning")
         return
     killed = len(list(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")))
-    message = f"{', '.join(found)}" if found else f"none; {killed} temporary directories of runs" if killed else "none"
-    yield _result("leftovers", not found, message, "agentlab prune", "warning")
+    shown = f"{', '.join(found)}" if found else f"none; {killed} temporary directories of runs" if killed else "none"
+    yield _result("leftovers", not found, shown, "agentlab prune", "warning")

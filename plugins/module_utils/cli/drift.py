@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from ..errors import AgentlabError
 from ..files import new_file
 from ..terminal import say
 from ..vocabulary import Exit
+from .output import failed
 from .places import ROOT
 
 TABLE = ROOT / "ci/canary.yml"
@@ -47,8 +47,7 @@ def main(argv: list[str]) -> int:
         else:
             say(text.rstrip())
     except (AgentlabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
     return Exit.FAILED if any(one.problem or one.disagreements for one in found) else Exit.OK
 
 

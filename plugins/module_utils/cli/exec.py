@@ -12,8 +12,8 @@ from typing import Any
 from ..errors import LabError
 from ..sandbox import namespaces
 from ..terminal import say
-from ..vocabulary import Exit
 from .cluster import add_cluster, become
+from .output import failed
 from .places import run_dir
 
 
@@ -65,14 +65,12 @@ def _become(cluster: str, command: list[str], hint: str = "") -> int:
             name = {"cluster": {"name": cluster}, "hypervisor": hypervisor}
             owner.verify(Path(hypervisor["state_dir"]), owner.caller(name, run_dir(cluster)))
     except (ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
     if hypervisor["kind"] == "sandbox":
         try:
             running = namespaces.require(cluster, Path(hypervisor["state_dir"]))
         except LabError as error:
-            say(f"agentlab: {error}", sys.stderr)
-            return Exit.FAILED
+            return failed(error)
         command = [*namespaces.enter(running, os.getcwd()), *namespaces.as_caller(), *command]
         if os.geteuid():
             command = ["sudo", *command]

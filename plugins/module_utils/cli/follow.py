@@ -20,11 +20,11 @@ def printed(run_dir: Path) -> Iterator[TextIO]:
     """Print the events that are written in the block, a line each; gives the stream for all other output.
 
     run_dir: its `logs/events.jsonl` may be missing. Only whole lines are printed, about twice a second, the last ones
-    when the block ends.
+    when the block ends; all to what is the standard output when it begins.
     """
     path, done = run_dir / FILE, threading.Event()
     offset = path.stat().st_size if path.exists() else 0
-    thread = threading.Thread(target=_follow, args=(path, offset, done), daemon=True)
+    thread = threading.Thread(target=_follow, args=(path, offset, done, sys.stdout), daemon=True)
     thread.start()
     try:
         yield sys.stderr
@@ -33,7 +33,7 @@ def printed(run_dir: Path) -> Iterator[TextIO]:
         thread.join()
 
 
-def _follow(path: Path, offset: int, done: threading.Event) -> None:
+def _follow(path: Path, offset: int, done: threading.Event, out: TextIO) -> None:
     while True:
         ended = done.wait(_PACE)
         with contextlib.suppress(OSError, SystemExit), path.open("rb") as stream:
@@ -43,6 +43,6 @@ def _follow(path: Path, offset: int, done: threading.Event) -> None:
             whole = stream.read().rpartition(b"\n")[0]
             if whole:
                 offset += len(whole) + 1
-                say(whole.decode(errors="replace"))
+                say(whole.decode(errors="replace"), out)
         if ended:
             return

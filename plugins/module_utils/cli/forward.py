@@ -8,7 +8,9 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import sys
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from ..addresses import in_url
@@ -21,7 +23,7 @@ from ..state import write_atomic
 from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, become, find
-from .output import add_output, print_output
+from .output import add_output, failed, print_output
 
 PROXY = "proxy"
 """The target that is not a port inside: an HTTP proxy."""
@@ -67,8 +69,7 @@ def main(argv: list[str]) -> int:
             return become(["sudo", kept, sys.executable, "-m", __package__ or "", "forward", *argv])
         return _serve(cluster, targets, args.address, args.output)
     except (LabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
 
 
 def known(cluster: Cluster) -> dict[str, Target]:
@@ -91,6 +92,15 @@ def page(cluster: Cluster, url: str) -> str:
         if needs.token and needs.scheme == "watcher":
             return f"{url}/#token={needs.token}"
     return f"{url}/"
+
+
+def browser(cluster: Cluster, option: str) -> str:
+    """Return the command that shows the console: by its name, which this host does not resolve; to others its router answers 503.
+
+    option: how Chromium gets there. A profile of its own makes it a process of its own: one that runs already would ignore it.
+    """
+    url = cluster.plan["endpoints"]["console"]["url"]
+    return f'chromium --user-data-dir="$(mktemp -d)" {shlex.quote(option)} {url}'
 
 
 def ports(cluster: Cluster) -> dict[str, int]:
@@ -135,13 +145,13 @@ def _serve(cluster: Cluster, targets: list[Target], address: str, form: str | No
     write_atomic(path, json.dumps(own) + "\n")
     if form:
         print_output({name: f"{in_url(address)}:{port}" for name, port in taken.items()}, form)
-    for target in targets if not form else ():
-        inside = f"proxy to *.{target.host}" if target.name == PROXY else f"{in_url(target.host)}:{target.port}"
-        say(f"{_here(target, taken[target.name], address):<32} {inside}")
-    if "service" in taken and not form:
-        say(f"for a browser: {page(cluster, _here(known(cluster)['service'], taken['service'], address))}")
-    if "api" in taken and not form:
-        say(f"for a kubeconfig: agentlab kubeconfig --cluster {cluster.name}; stop forwarding with Ctrl-C")
+    else:
+        here = {name: _here(name, port, address) for name, port in taken.items()}
+        for target in targets:
+            inside = f"proxy to *.{target.host}" if target.name == PROXY else f"{in_url(target.host)}:{target.port}"
+            say(f"{here[target.name]:<32} {inside}")
+        for line in _uses(cluster, here):
+            say(line)
     handlers = {PROXY: partial(proxy.relay, proxy.of_plan(cluster.plan))}
     try:
         keeper = os.pidfd_open(running.pid) if running else None
@@ -155,6 +165,19 @@ def _serve(cluster: Cluster, targets: list[Target], address: str, form: str | No
     return Exit.OK
 
 
-def _here(target: Target, port: int, address: str) -> str:
-    scheme = {"api": "https://", "console": "https://", "service": "http://", PROXY: "http://"}.get(target.name, "")
+def _uses(cluster: Cluster, here: Mapping[str, str]) -> Iterator[str]:
+    """Yield what ports are for; here: by name of their target, as `_here` has them."""
+    apps = known(cluster)["console"].host.partition(".")[2]
+    if "service" in here:
+        yield f"for the service's page in a browser: {page(cluster, here['service'])}"
+    for name, option in (("console", f"--host-resolver-rules=MAP *.{apps} "), (PROXY, "--proxy-server=")):
+        if name in here:
+            yield f"for the console in a browser: {browser(cluster, option + here[name])}"
+    if "api" in here:
+        yield f"for a kubeconfig: agentlab kubeconfig --cluster {cluster.name}; stop forwarding with Ctrl-C"
+
+
+def _here(name: str, port: int, address: str) -> str:
+    """Return a port as it is printed: a URL, unless it is to be used by another name."""
+    scheme = {"api": "https://", "service": "http://", PROXY: "http://"}.get(name, "")
     return f"{scheme}{in_url(address)}:{port}"

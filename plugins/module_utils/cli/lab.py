@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import ctypes
 import importlib.util
 import os
@@ -23,8 +22,9 @@ from ..packages import PackageError, distribution, missing
 from ..plan import overrides
 from ..terminal import say
 from ..vocabulary import RUN_STAGES, Exit
-from . import LAB, day2, failure, follow, orphans, run_page
+from . import LAB, day2, failure, orphans, results, run_page
 from .cluster import absent, find
+from .output import message
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, add_override, program, run_dir
 from .scratch import scratch
 from .stages import add_stages, restore, tags, unfinished, until
@@ -65,7 +65,10 @@ def _parser(verb: str) -> argparse.ArgumentParser:
         prog=f"agentlab {name}", description=f"{text[0].upper()}{text[1:]}. Runs playbooks/{verb}.yml."
     )
     add_arguments(parser)
-    parser.add_argument("--check", action="store_true", help="change nothing, only report what would change")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--check", action="store_true", help="change nothing, only report what would change")
+    if verb in results.VERBS:
+        results.add(group, verb)
     parser.add_argument("--diff", action="store_true", help="show changes of files")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="increase verbosity (repeatable)")
     parser.add_argument(
@@ -77,8 +80,6 @@ def _parser(verb: str) -> argparse.ArgumentParser:
         )
     if verb in _TAKES_OVERRIDES:
         add_override(parser)
-    if verb == "wait":
-        parser.add_argument("-o", "--output", choices=("jsonl",), help="print events as JSON lines, all else to stderr")
     if verb == "validate":
         parser.add_argument(
             "--only",
@@ -149,7 +150,7 @@ def run(verb: str, argv: list[str]) -> int:
                     return Exit.OK
                 variables["agentlab_setup_bindings"] = not bindings
         except (LabError, ValueError, OSError, PackageError) as error:
-            say(error, sys.stderr)
+            say(message(error), sys.stderr)
             return Exit.USAGE
         settings.write_text(_literal(variables), encoding="utf-8")
         orphans.end(directory)
@@ -157,33 +158,33 @@ def run(verb: str, argv: list[str]) -> int:
         command += [option for given in args.extra_vars for option in ("-e", given)]
         command += ["--check"] * args.check + ["--diff"] * args.diff + ["-" + "v" * args.verbose] * bool(args.verbose)
         (directory / failure.FILE).unlink(missing_ok=True)
-        selected = tags(stages) if verb == "deploy" else []
-        with follow.printed(directory) if getattr(args, "output", None) else contextlib.nullcontext() as out:
+        name, selected = verb.replace("_", "-"), tags(stages) if verb == "deploy" else []
+        with results.printed(verb, directory, getattr(args, "output", None)) as out:
             status = _ansible([*command, *selected, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock, out)
-        if status == Exit.INTERRUPTED:
-            run_page.after(directory, interrupted=True)
-            say(f"\ninterrupted; to resume: {program()} {verb.replace('_', '-')} --cluster {args.cluster}", sys.stderr)
+            if status == Exit.INTERRUPTED:
+                run_page.after(directory, interrupted=True)
+                say(f"\ninterrupted; to resume: {program()} {name} --cluster {args.cluster}", sys.stderr)
+                return status
+            if (
+                status
+                and verb in _GATHER_AFTER
+                and not args.check
+                and not getattr(args, "no_gather", False)
+                and _booted(directory)
+            ):
+                say(f"\n{name} failed; collecting diagnostics")
+                _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory, temporary, lock, out)
+            failure.explain(directory)
+            if (
+                not status
+                and verb in _INSTALLED
+                and not args.check
+                and getattr(args, "stop_after", None) in (None, *_INSTALLED)
+            ):
+                _conclude(directory)
+            if not args.check and verb in _HAS_PAGE:
+                run_page.after(directory, interrupted=status < 0)
             return status
-        if (
-            status
-            and verb in _GATHER_AFTER
-            and not args.check
-            and not getattr(args, "no_gather", False)
-            and _booted(directory)
-        ):
-            say(f"\n{verb.replace('_', '-')} failed; collecting diagnostics")
-            _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory, temporary, lock, out)
-        failure.explain(directory)
-        if (
-            not status
-            and verb in _INSTALLED
-            and not args.check
-            and getattr(args, "stop_after", None) in (None, *_INSTALLED)
-        ):
-            _conclude(directory)
-        if not args.check and verb in _HAS_PAGE:
-            run_page.after(directory, interrupted=status < 0)
-        return status
 
 
 def _destroy_all(options: list[str]) -> int:
@@ -200,7 +201,7 @@ def _destroy_all(options: list[str]) -> int:
         try:
             find(name).check_remote_owner()
         except (LabError, ValueError, OSError) as error:
-            say(f"agentlab: {name} stays: {error}", sys.stderr)
+            say(f"agentlab: {name} stays: {message(error)}", sys.stderr)
             status = int(Exit.FAILED)
         else:
             say(f"destroy {name}")
@@ -298,8 +299,10 @@ def missing_packages() -> list[str]:
     or `OSError`.
     """
     path = ROOT / "roles/setup/vars/main.yml"
-    table = load_yaml(read_file(path), name=str(path))["agentlab_setup_packages"]
-    return missing(table[distribution(table)])
+    tables = load_yaml(read_file(path), name=str(path))
+    table, kubectl = tables["agentlab_setup_packages"], tables["agentlab_setup_kubectl"]
+    host = distribution(table)
+    return missing([*table[host], *kubectl.get(host, ())])
 
 
 def _literal(variables: Mapping[str, str | bool | dict[str, str] | list[str]]) -> str:

@@ -13,7 +13,7 @@ from ..plan.outside import machines
 from ..sandbox import namespaces
 from ..state import owner
 from ..terminal import say
-from .output import add_output, print_output
+from .output import add_output, message, print_output
 from .places import run_dir
 
 _COLUMNS = ("NAME", "TOPOLOGY", "STACK", "NODES", "MACHINES", "STATE", "OWNER", "RUN DIRECTORY")
@@ -70,7 +70,7 @@ def rows(runs: Path, states: Path) -> Iterator[Row]:
         try:
             found = owner.read(path)
         except (ValueError, OSError) as error:
-            yield _row(path.name, str(error), run_dir="?")
+            yield _row(path.name, message(error), run_dir="?")
             continue
         if found and found.run_dir not in known:
             yield _row(found.cluster, "lab", owner=f"{found.user} on {found.host}", run_dir=found.run_dir)
@@ -82,7 +82,7 @@ def _of_run(path: Path) -> Row:
         stages = state.load(path)["stages"]
         lab = None if plan["hypervisor"]["kind"] == "ssh" else owner.read(Path(plan["hypervisor"]["state_dir"]))
     except (ValueError, OSError) as error:
-        return _row(path.name, str(error).partition("\n")[0], run_dir=str(path))
+        return _row(path.name, message(error).partition("\n")[0], run_dir=str(path))
     row = _row(path.name, _state(stages), owner=f"{lab.user} on {lab.host}" if lab else None, run_dir=str(path))
     cluster = plan["cluster"]
     return {

@@ -43,11 +43,13 @@ _ACCESS = re.compile(r"\[(\d\d/[A-Z][a-z]{2}/\d{4} \d\d:\d\d:\d\d)")
 class Source(NamedTuple):
     """Something that has a log: the name that is printed, and the command that prints its last lines, or follows it.
 
-    name: a node, `NODE/console` or a service of the lab. The command is complete: run it without a shell.
+    name: a node, `NODE/console` or a service of the lab. The command is complete: run it without a shell. unit: the only one
+    that is printed.
     """
 
     name: str
     command: list[str]
+    unit: str = ""
 
 
 class Line(NamedTuple):
@@ -61,7 +63,8 @@ class Line(NamedTuple):
 def main(argv: list[str]) -> int:
     """Print the last lines of every log in the order of their times, or follow them all.
 
-    argv: after `logs`. `Exit.FAILED` if no source could be read; others that fail are messages on stderr.
+    argv: after `logs`. `Exit.FAILED` if no source could be read, or no unit has entries; others that fail, and units
+    without entries, are messages on stderr.
     """
     parser = argparse.ArgumentParser(
         prog="agentlab logs",
@@ -71,7 +74,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("-f", "--follow", action="store_true", help="follow them until Ctrl-C, also across reboots")
     parser.add_argument("--node", action="append", default=[], metavar="NODE", help="only this node (repeatable)")
     parser.add_argument(
-        "--unit", action="append", default=[], metavar="UNIT", help="only this systemd unit of the nodes (repeatable)"
+        "--unit",
+        action="append",
+        default=[],
+        metavar="UNIT",
+        help="only this systemd unit of the nodes (repeatable); without entries on any of them it is a failure, except with -f",
     )
     parser.add_argument(
         "-n",
@@ -116,7 +123,9 @@ def main(argv: list[str]) -> int:
 def _of_node(cluster: Cluster, name: str, units: Sequence[str], count: int, *, follow: bool) -> Iterator[Source]:
     node = cluster.machine(name)
     address = next((address["ip"] for nic in node["nics"] for address in nic["addresses"]), None)
-    if address:
+    # One command for each unit shows which has no entries; one that is followed may get some.
+    groups = [units] if follow or not units else [[unit] for unit in units]
+    for group in groups if address else ():
         words = [
             "sudo",
             "journalctl",
@@ -128,8 +137,9 @@ def _of_node(cluster: Cluster, name: str, units: Sequence[str], count: int, *, f
             str(count),
             *(["-f"] if follow else []),
         ]
-        words += [word for unit in units for word in ("-u", shlex.quote(unit))]
-        yield Source(name, [*ssh_to(cluster.directory, address), " ".join(words)])
+        words += [word for unit in group for word in ("-u", shlex.quote(unit))]
+        command = [*ssh_to(cluster.directory, str(address)), " ".join(words)]
+        yield Source(name, command, group[0] if group and not follow else "")
     if not units and not ("bmc" in node and node.get("bare_metal")):
         yield Source(f"{name}/console", _tail(cluster.at(node), node["console"], count, follow=follow))
 
@@ -190,16 +200,22 @@ class _Reader:
 
 def _print(found: Sequence[Source], secrets: list[str], form: str | None) -> int:
     lines: list[Line] = []
-    failed = 0
+    problems: list[str] = []
+    empty: dict[str, list[str]] = {}
     with ThreadPoolExecutor(max_workers=len(found)) as pool:
         for source, (text, problem) in zip(found, pool.map(_read, found), strict=True):
+            lines += (made := _Reader(source, secrets).all(text))
             if problem:
-                failed += 1
-                say(f"agentlab: {source.name}: {problem}", sys.stderr)
-            lines += _Reader(source, secrets).all(text)
+                problems.append(f"{source.name}: {problem}")
+            elif source.unit and not made:
+                empty.setdefault(source.unit, []).append(source.name)
+    without = [f"unit {unit} has no entries on {', '.join(names)}" for unit, names in empty.items()]
+    # A node that does not answer is one message, not one for each unit.
+    for text in dict.fromkeys([*problems, *without]):
+        say(f"agentlab: {text}", sys.stderr)
     for line in sorted(lines, key=lambda line: line.time):
         _show(line, form)
-    return Exit.FAILED if failed == len(found) else Exit.OK
+    return Exit.FAILED if len(problems) + sum(map(len, empty.values())) == len(found) else Exit.OK
 
 
 def _read(source: Source) -> tuple[str, str]:

@@ -26,13 +26,12 @@ from .. import signals
 from ..ci import history, jobs, matrix_report, outcome, records
 from ..ci.matrix import NOTHING, Budget, Task, next_task, tasks
 from ..errors import LabError
-from ..files import explain
 from ..plan import capacity, names, profile
 from ..state import write_atomic
 from ..terminal import say
 from ..vocabulary import Exit
 from .ci import TABLE, profile_of
-from .output import add_output, print_output
+from .output import add_output, failed, message, print_output
 from .places import ROOT, cluster_name, program, run_dir
 
 #: Seconds between two lines that say what runs, and after an interruption until a job is killed.
@@ -52,11 +51,10 @@ def main(argv: list[str]) -> int:
     try:
         return int(_run(args) if args.command == "run" else _history(args))
     except OSError as error:
-        say(f"agentlab: {explain(error)}", sys.stderr)
+        return failed(error)
     except (LabError, ValueError) as error:
-        say(f"agentlab: {error}", sys.stderr)
+        failed(error)
         return Exit.USAGE
-    return Exit.FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -298,7 +296,7 @@ class _Matrix:
             for record in found:
                 records.append(record, self.path)
         except (OSError, ValueError) as error:
-            say(f"agentlab: {task.name} has no record in the history: {error}", sys.stderr)
+            say(f"agentlab: {task.name} has no record in the history: {message(error)}", sys.stderr)
         self._note(replace(self.outcomes[task.name], result=result, end=end, why=why))
         mark = "ok  " if code == 0 else "FAIL"
         say(f"{mark}  {task.name} {records.duration(end - running.start)}{f': {why}' if why else ''}")
@@ -353,7 +351,7 @@ class _Matrix:
             write_atomic(self.folder / matrix_report.PAGE, matrix_report.page(outcomes, summaries, facts))
             matrix_report.write_junit(outcomes, self.folder)
         except (OSError, ValueError) as error:
-            say(f"agentlab: the page of the matrix cannot be written: {error}", sys.stderr)
+            say(f"agentlab: the page of the matrix cannot be written: {message(error)}", sys.stderr)
 
 
 def _budget(budget: Budget) -> str:

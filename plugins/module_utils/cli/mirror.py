@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +26,7 @@ from ..state import write_atomic
 from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import add_cluster, again_as_root, find
+from .output import failed
 
 OUTPUT = "idms-oc-mirror.yaml"
 T = TypeVar("T")
@@ -96,8 +96,7 @@ def main(argv: list[str]) -> int:
         with tempfile.TemporaryDirectory(prefix="agentlab-mirror-") as folder:
             return _run(args, Path(folder))
     except (LabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
 
 
 def _run(args: argparse.Namespace, work: Path) -> int:

@@ -12,12 +12,12 @@ from ..cluster.joining import names_of
 from ..cluster.node_task import followed
 from ..documents import read_file
 from ..errors import ClusterError
-from ..files import explain
 from ..installer.errors import InstallerError
 from ..installer.nodes_config import FILENAME, addresses_of, load_nodes_config
 from ..log import LEVELS, Log, level_of
 from ..releases import LATEST
 from ..vocabulary import Exit
+from .output import message
 
 
 def parser() -> argparse.ArgumentParser:
@@ -57,7 +57,7 @@ def main(argv: list[str]) -> int:
         given = args.address or _configured(args.dir, log)
         return follow(given, args.kubeconfig or args.dir / "auth" / "kubeconfig", log)
     except (InstallerError, ClusterError, OSError) as error:
-        log("fatal", explain(error) if isinstance(error, OSError) else str(error))
+        log("fatal", message(error))
         return Exit.FAILED
 
 

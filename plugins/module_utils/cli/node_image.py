@@ -10,17 +10,16 @@ from .._deps import MissingLibrary
 from ..addresses import MAC
 from ..cluster import node_image, node_task
 from ..errors import AgentlabError, ClusterError
-from ..files import explain
 from ..installer import run
 from ..installer.errors import InstallerError
-from ..installer.manifests.infra_env import ARCHITECTURES
 from ..installer.nodes_config import FILENAME
 from ..log import LEVELS, Log, level_of
 from ..plan.rundir import dump
 from ..state import write_atomic
-from ..vocabulary import BOOT_ARTIFACTS, Exit, boot_file
+from ..vocabulary import ARCHITECTURES, BOOT_ARTIFACTS, Exit, boot_file
 from .create import ASSETS
 from .monitor_add_nodes import follow
+from .output import message
 
 # Flags of `oc adm node-image create` that describe one host, in place of nodes-config.yaml.
 _OF_HOST = ("root_device_hint", "ssh_key_path", "name", "network_config_path", "cpu_architecture")
@@ -93,7 +92,7 @@ def main(argv: list[str]) -> int:
     try:
         return _create(args, log) if args.command == "create" else _monitor(args, log)
     except (AgentlabError, ValueError, OSError, MissingLibrary) as error:
-        log.fatal(explain(error) if isinstance(error, OSError) else str(error))
+        log.fatal(message(error))
         return Exit.FAILED
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import textwrap
 from collections.abc import Iterator
 
 from ..vocabulary import Exit
@@ -77,18 +78,23 @@ _TITLES = {"The lab": LAB, "Tools, which need no lab": TOOLS}
 
 
 def _section(name: str) -> Iterator[str]:
+    from .api import client_parser  # completion, which is to be quick, does without
+
     text = VERBS[name].help
-    yield f"{text[:1].upper()}{text[1:]}."
-    parser = parser_of(name)
-    if parser is None:
-        yield from ("", f"    agentlab {name} [--cluster NAME] ARGUMENT ...")
-        return
+    parser = parser_of(name) or client_parser(name)
+    if not _plain(parser.description or "").startswith(_plain(text)):
+        yield from (f"{text[:1].upper()}{text[1:]}.", "")
     yield from _usage(parser)
 
 
-def _usage(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Yield the arguments of a parser as a table, then its subcommands."""
-    yield from ("", f"    {' '.join(parser.format_usage().removeprefix('usage: ').split())}")
+def _usage(parser: argparse.ArgumentParser, about: str = "") -> Iterator[str]:
+    """Yield what the help of a parser prints, its arguments as a table, then its subcommands.
+
+    about: its line in the help above it, which is there already.
+    """
+    if parser.description and _plain(parser.description) != _plain(about):
+        yield from (parser.description, "")
+    yield f"    {' '.join(parser.format_usage().removeprefix('usage: ').split())}"
     rows = [
         action
         for action in parser._actions
@@ -103,11 +109,22 @@ def _usage(parser: argparse.ArgumentParser) -> Iterator[str]:
         values = action.metavar if action.option_strings and isinstance(action.metavar, str) else ""
         if action.choices and not action.metavar:
             values = ", ".join(map(str, action.choices))
-        meaning = (formatter._expand_help(action) if action.help else "").replace("|", "\\|")
-        yield f"| {what}{f' {values}' if values else ''} | {meaning} |"
+        meaning = formatter._expand_help(action) if action.help else ""
+        what, meaning = (text.replace("|", "\\|") for text in (f"{what} {values}".rstrip(), meaning))
+        yield f"| {what} | {meaning} |"
+    if parser.epilog:
+        # One with line breaks of its own is shown as it is.
+        raw = isinstance(formatter, argparse.RawDescriptionHelpFormatter)
+        yield from ("", textwrap.indent(parser.epilog, "    ") if raw else parser.epilog)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
             for name, sub in action.choices.items():
-                yield from ("", f"**{sub.prog.removeprefix('agentlab ')}**: {helps.get(name, '')}")
-                yield from _usage(sub)
+                about = helps.get(name, "")
+                yield from ("", f"**{sub.prog.removeprefix('agentlab ')}**: {about}", "")
+                yield from _usage(sub, about)
+
+
+def _plain(text: str) -> str:
+    """Return a sentence for comparisons: a line of help has no capital letter and no full stop."""
+    return text.rstrip(".").lower()

@@ -11,13 +11,16 @@ from ..plan import overrides, profile, rundir
 from ..plan.warnings import warnings
 from ..terminal import say
 from ..vocabulary import Exit
-from .output import add_output, print_output
+from .output import add_output, message, print_output
 from .places import DEFAULT_PROFILE, PROFILES, add_arguments, add_override, run_dir
 
 
 def main(argv: list[str]) -> int:
     """Write the plan to stdout; with `--write` also to the run directory."""
-    parser = argparse.ArgumentParser(prog="agentlab plan", description="Print the plan that results from a profile.")
+    parser = argparse.ArgumentParser(
+        prog="agentlab plan",
+        description="Validate a profile and show its plan: as tables, YAML, JSON, a drawing or a page.",
+    )
     add_arguments(parser)
     shape = parser.add_mutually_exclusive_group()
     add_output(shape)
@@ -56,7 +59,7 @@ def main(argv: list[str]) -> int:
         if args.write:
             rundir.write(changes)
     except (ValueError, OSError) as error:
-        say(error, sys.stderr)
+        say(message(error), sys.stderr)
         return Exit.USAGE
     if form := args.output or (args.format == "yaml" and "yaml"):
         print_output(plan, form)

@@ -14,7 +14,7 @@ from ..terminal import say
 from ..vocabulary import Exit
 from . import orphans
 from .cluster import become
-from .output import add_output, print_output
+from .output import add_output, failed, message, print_output
 from .scratch import sweep
 
 
@@ -44,8 +44,7 @@ def main(argv: list[str]) -> int:
     try:
         found = prune.leftovers(args.state_dir, uid, orphans.run_dirs())
     except (LabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
     for one in found:
         stays = one.stays
         if not stays:
@@ -54,7 +53,7 @@ def main(argv: list[str]) -> int:
                     orphans.end(Path(one.found.run_dir))
                 prune.prune(one, check=args.check)
             except (LabError, ValueError, OSError) as error:
-                stays, status = str(error), Exit.FAILED
+                stays, status = message(error), Exit.FAILED
         rows.append(
             {"state_dir": str(one.state_dir), "removed": not stays and not args.check, "reason": stays or one.reason}
         )

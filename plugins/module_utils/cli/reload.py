@@ -1,4 +1,4 @@
-"""`agentlab reload COMPONENT [--from DIR] [--watch]`: a component of the lab payload, replaced in a running lab."""
+"""`agentlab reload COMPONENT [--from DIR] [--watch | -o json|yaml]`: a component of the lab payload, replaced in a running lab."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +15,10 @@ from ..errors import LabError
 from ..plan import overrides
 from ..plan.overrides import Kind
 from ..reload import lab, logins, watch
-from ..terminal import say
+from ..terminal import say, say_or_drop
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_as_root, attempt
+from .output import add_output, failed, print_output
 
 _SHOWN = 3  # names of changed files
 # A line of Python's tracebacks and syntax errors, for a file of the images' code.
@@ -37,9 +39,11 @@ def main(argv: list[str]) -> int:
         help="a directory with the component's programs or files, or what else --override of deploy takes "
         "(default: the replacement of the plan, else this checkout)",
     )
-    parser.add_argument(
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
         "-w", "--watch", action="store_true", help="reload it again when its sources change, until Ctrl-C"
     )
+    add_output(group, "print component, image, whether it changed and seconds as JSON or YAML; the progress to stderr")
     add_cluster(parser)
     args = parser.parse_args(argv)
 
@@ -50,8 +54,10 @@ def main(argv: list[str]) -> int:
         prefix = cluster.enter(root=True)
         again_as_root(["reload", *argv])
         with signals.raised(), logins.opened(cluster.directory, prefix) as connections:
-            running = lab.Lab(cluster.plan, prefix, connections, say)
-            return _watch(running, what) if args.watch else _reload(running, what)
+            # Without a reader of its output a replacement continues to its end: on all nodes, or on none.
+            report = partial(say_or_drop, stream=sys.stderr if args.output else None)
+            running = lab.Lab(cluster.plan, prefix, connections, report)
+            return _watch(running, what) if args.watch else _reload(running, what, args.output)
 
     return attempt(args.cluster, act)
 
@@ -87,8 +93,8 @@ def _what(cluster: Cluster, component: str, given: str | None) -> What:
         raise LabError(f"{component}: {source}: {error}") from None
 
 
-def _reload(running: lab.Lab, what: What) -> int:
-    """Build and replace once."""
+def _reload(running: lab.Lab, what: What, form: str | None = None) -> int:
+    """Build and replace once; form: in which the result is printed."""
     from ....payload import build
     from ....payload.images.oci import ImageError
     from ....payload.machine_os.distro import BuildError, host
@@ -103,8 +109,12 @@ def _reload(running: lab.Lab, what: What) -> int:
     except (BuildError, ImageError) as error:
         raise LabError(f"{what.component} cannot be built, the lab is as it was: {_reason(str(error))}") from None
     running.report(f"{what.component}: built and pushed in {time.monotonic() - begin:.1f} s: {image}")
-    if lab.replace(running, what.component, image):
-        running.report(f"{what.component}: reloaded in {time.monotonic() - begin:.1f} s")
+    changed = lab.replace(running, what.component, image)
+    seconds = round(time.monotonic() - begin, 1)
+    if form:
+        print_output({"component": what.component, "image": image, "changed": changed, "seconds": seconds}, form)
+    elif changed:
+        running.report(f"{what.component}: reloaded in {seconds} s")
     else:
         running.report(f"{what.component}: no change since it was started; nothing was restarted")
     return Exit.OK
@@ -123,10 +133,10 @@ def _watch(running: lab.Lab, what: What) -> int:
         try:
             _reload(running, what)
         except (LabError, ValueError, OSError) as error:
-            say(f"agentlab: {error}", sys.stderr)
-        running.report(f"watching {len(state)} files; Ctrl-C ends it")
+            failed(error)
+        say(f"watching {len(state)} files; Ctrl-C ends it")
         now = watch.wait(state, lambda: _files(what))
-        running.report(f"changed: {', '.join(path.name for path in watch.changed(state, now)[:_SHOWN])}")
+        say(f"changed: {', '.join(path.name for path in watch.changed(state, now)[:_SHOWN])}")
 
 
 def _files(what: What) -> list[Path]:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from ..ci.records import duration
 from ..errors import LabError
-from ..files import explain
 from ..report import replay
 from ..report.page.server import Server as PageServer
 from ..report.replay.server import SPEEDS, Events, Playing, ReplayServer, assets
 from ..reproduce import EvidenceError
 from ..terminal import say
 from ..vocabulary import Exit, Port
+from .output import message
 
 
 def speed(text: str) -> float:
@@ -54,11 +54,9 @@ def play(path: Path, factor: float, listen: tuple[str, int]) -> int:
             with contextlib.suppress(KeyboardInterrupt):
                 events.run()
         return Exit.OK
-    except OSError as error:
-        say(f"agentlab serve: {explain(error)}", sys.stderr)
-    except (EvidenceError, LabError, ValueError) as error:
-        say(f"agentlab serve: {error}", sys.stderr)
-    return Exit.FAILED
+    except (EvidenceError, LabError, ValueError, OSError) as error:
+        say(f"agentlab serve: {message(error)}", sys.stderr)
+        return Exit.FAILED
 
 
 def _listen(playing: Playing, listen: tuple[str, int], page: bytes) -> ReplayServer:

@@ -14,6 +14,7 @@ from ..reproduce import EvidenceError, reproduce
 from ..state import write_atomic
 from ..terminal import say
 from ..vocabulary import Exit
+from .output import message
 
 
 def main(argv: list[str]) -> int:
@@ -43,7 +44,7 @@ def main(argv: list[str]) -> int:
     except ProfileError as error:
         problems = [str(problem) for problem in error.problems]
     except (EvidenceError, OSError) as error:
-        say(redact(f"agentlab reproduce: {error}"), sys.stderr)
+        say(redact(f"agentlab reproduce: {message(error)}"), sys.stderr)
         return Exit.USAGE
     say(f"from {made.source}" + (f"; first cause: {redact(made.cause)}" if made.cause else ""), sys.stderr)
     for fault in made.raw.get("faults") or ():

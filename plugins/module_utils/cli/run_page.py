@@ -1,4 +1,4 @@
-"""`agentlab open [--dir DIR] [--live] [--port N]`: the run page of a cluster."""
+"""`agentlab open [--dir DIR] [--live] [--port N] [-o json|yaml]`: the run page of a cluster."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import webbrowser
 from pathlib import Path
 
 from ..errors import LabError
-from ..files import explain
 from ..report import page
 from ..report.page.server import Server
 from ..terminal import say
-from ..vocabulary import Exit
 from .cluster import add_cluster, find
+from .output import add_output, failed, message, print_output
 
 
 def main(argv: list[str]) -> int:
@@ -34,6 +33,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--live", action="store_true", help="serve it on 127.0.0.1 and follow the run, until Ctrl-C")
     parser.add_argument("--port", type=int, default=0, help="port for --live (default: a free one)")
+    add_output(parser, "print the page's path (null with --live) and its URL as JSON or YAML, and open no browser")
     args = parser.parse_args(argv)
     try:
         if not 0 <= args.port < 1 << 16:
@@ -42,20 +42,16 @@ def main(argv: list[str]) -> int:
         if not args.live:
             page.write(directory)
             path = directory / page.REPORT / page.PAGE
-            say(path)
-            _show(path.as_uri())
+            _show(str(path), path.as_uri(), path, args.output)
             return 0
         with _listen(directory, args.port) as server:
-            say(f"{server.url}  the run page of {args.dir or f'cluster {args.cluster}'}, until Ctrl-C")
-            _show(server.url)
+            name = args.dir or f"cluster {args.cluster}"
+            _show(f"{server.url}  the run page of {name}, until Ctrl-C", server.url, None, args.output)
             with contextlib.suppress(KeyboardInterrupt):
                 server.serve_forever()
         return 0
-    except OSError as error:
-        say(f"agentlab: {explain(error)}", sys.stderr)
-    except (LabError, ValueError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-    return Exit.FAILED
+    except (LabError, ValueError, OSError) as error:
+        return failed(error)
 
 
 def _directory(path: Path) -> Path:
@@ -74,7 +70,7 @@ def after(run_dir: Path, *, interrupted: bool) -> None:
         if interrupted and run_dir.is_dir():
             page.write(run_dir)
     except (OSError, ValueError) as error:
-        say(f"agentlab: the run page cannot be written: {error}", sys.stderr)
+        say(f"agentlab: the run page cannot be written: {message(error)}", sys.stderr)
     if path.exists():
         with contextlib.suppress(SystemExit):  # the reader closed the output; the status is the playbook's
             say(f"run page: {path}")
@@ -91,7 +87,11 @@ def _listen(run_dir: Path, port: int) -> Server:
         raise
 
 
-def _show(url: str) -> None:
-    """Open a browser where there is a desktop."""
+def _show(line: str, url: str, path: Path | None, form: str | None) -> None:
+    """Print where the page is; for users, open a browser where there is a desktop."""
+    if form:
+        print_output({"page": path and str(path), "url": url}, form)
+        return
+    say(line)
     if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         webbrowser.open(url)

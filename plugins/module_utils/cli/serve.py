@@ -13,6 +13,7 @@ from pathlib import Path
 from ..documents import load_json, read_file
 from ..terminal import say
 from ..vocabulary import Exit, Port
+from .output import message
 from .replay import play, speed
 
 SIGNERS = "EPHEMERAL_INSTALLER_CLUSTER_TLS_CERTS_OVERRIDE_DIR"
@@ -91,8 +92,8 @@ def assisted_service(argv: list[str]) -> int:
         work = serve(config, [options.listen], lambda urls: say(f"assisted-service listens on {urls[0]}"))
         code: int = asyncio.run(work)
         return code
-    except (OSError, ValueError) as err:
-        say(f"agentlab serve assisted-service: {err}", sys.stderr)
+    except (OSError, ValueError) as error:
+        say(f"agentlab serve assisted-service: {message(error)}", sys.stderr)
         return Exit.FAILED
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
 from ..errors import LabError
@@ -11,7 +10,7 @@ from ..report.status import HostStatus, Status, collect
 from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_inside, find
-from .output import add_output, print_output
+from .output import add_output, failed, print_output
 
 _COLUMNS = ("HOST", "ROLE", "POWER", "MEDIUM", "STATUS", "STAGE", "INFO")
 _WIDTH = 60
@@ -27,15 +26,14 @@ def main(argv: list[str]) -> int:
     )
     add_cluster(parser)
     parser.add_argument("-w", "--watch", action="store_true", help="print it again when it changes, until Ctrl-C")
-    add_output(parser)
+    add_output(parser, "print all fields as JSON or YAML instead of a table, as in docs/status.schema.json")
     args = parser.parse_args(argv)
     try:
         cluster = find(args.cluster)
         cluster.check_remote_owner()
         return _print(cluster, argv, args.output, watch=args.watch)
     except (LabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
-        return Exit.FAILED
+        return failed(error)
 
 
 def _print(cluster: Cluster, argv: list[str], form: str | None, *, watch: bool) -> int:

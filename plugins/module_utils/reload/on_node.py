@@ -56,7 +56,10 @@ _START = re.compile(r"^(ExecStart=.* )(\S+)( hyperkube .*)$", re.MULTILINE)
 
 
 class Failed(Exception):
-    """A program of the node failed, or what was started does not answer."""
+    """A program of the node failed, what was started does not answer, or the caller has gone."""
+
+
+_ERRORS = (Failed, OSError, ValueError, KeyError)  # the last two: a file or an answer is not as expected
 
 
 class Place:
@@ -358,7 +361,7 @@ def write(path: Path, text: str) -> None:
 
 
 def replace(place: Place, image: str) -> int:
-    """Replace the image of a place; return the exit code. Raises `Failed`; then the former image runs again."""
+    """Replace the image of a place; return the exit code. Raises one of `_ERRORS`; then the former image runs again."""
     before = place.image()
     if before is None:
         return ABSENT
@@ -373,7 +376,7 @@ def replace(place: Place, image: str) -> int:
         note(step=f"image pulled in {time.monotonic() - begin:.1f} s")
         try:
             place.use(image)
-        except Failed:
+        except _ERRORS:
             note(step="it does not work; starting the former image again")
             place.use(before)
             raise
@@ -390,9 +393,20 @@ def pull(secret: str, image: str) -> None:
 
 
 def note(**fields: str) -> None:
-    """Report to the caller."""
-    sys.stdout.write(json.dumps(fields) + "\n")
-    sys.stdout.flush()
+    """Report to the caller. Raises `Failed` when it has gone; what is reported afterwards is lost."""
+    try:
+        sys.stdout.write(json.dumps(fields) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise Failed("the caller has gone") from None
+
+
+def reason(error: Exception) -> str:
+    """Return the text of one of `_ERRORS` for users."""
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else f"{error}"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -400,9 +414,8 @@ def main(argv: Sequence[str]) -> int:
     name, component, image = argv
     try:
         return replace(PLACES[name](component), image)
-    except (Failed, OSError, ValueError, KeyError) as error:
-        reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else f"{error}"
-        sys.stderr.write(f"{reason}\n")
+    except _ERRORS as error:
+        sys.stderr.write(f"{reason(error)}\n")
         return 1
 
 

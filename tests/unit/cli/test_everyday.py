@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,16 @@ def test_a_client_that_is_not_installed(
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _name: None)
     assert api.oc(["--cluster=lab", "whoami"]) == 127
-    assert capsys.readouterr().err == "agentlab: oc is not installed; install the package openshift-clients\n"
+    assert capsys.readouterr().err == (
+        "agentlab: oc is not installed; Debian has no package of it: unpack "
+        "https://mirror.openshift.com/pub/openshift-v4/clients/ocp/stable/openshift-client-linux.tar.gz, "
+        "or use agentlab kubectl\n"
+    )
+    assert api.kubectl(["--cluster=lab", "get", "nodes"]) == 127
+    assert (
+        capsys.readouterr().err
+        == "agentlab: kubectl is not installed; install the package kubernetes-client or kubectl\n"
+    )
 
 
 def test_a_kubeconfig_needs_a_forward(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,6 +190,14 @@ def test_a_kubeconfig_leads_through_the_forward(
     assert target.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_kubeconfig_is_printed_or_merged(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--merge ignored -o."""
+    with pytest.raises(SystemExit) as end:
+        api.kubeconfig(["--merge", "-o", "json", "--cluster", "lab"])
+    assert end.value.code == 2
+    assert "not allowed with argument --merge" in capsys.readouterr().err
+
+
 def test_a_browser_gets_the_token_of_the_run(runs: Path) -> None:
     """The page asked for a token, and nothing said where it is."""
     lab, url = cluster.find("lab"), "http://127.0.0.1:40123"
@@ -191,6 +209,38 @@ def test_a_browser_gets_the_token_of_the_run(runs: Path) -> None:
     for name, shown in (("4.22", f"{url}/#token=a.b-c"), ("4.14", f"{url}/")):
         (lab.directory / ".openshift_install_state.json").write_text(json.dumps({**state, OWN: {"profile": name}}))
         assert forward.page(lab, url) == shown
+
+
+@pytest.mark.parametrize(
+    ("target", "option"),
+    [
+        ("console", "--host-resolver-rules=MAP *.apps.lab.test.metalkube.org 127.0.0.1:{port}"),
+        ("proxy", "--proxy-server=http://127.0.0.1:{port}"),
+    ],
+)
+def test_a_browser_reaches_the_console_by_its_name(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, target: str, option: str
+) -> None:
+    """`https://127.0.0.1:PORT` was printed, to which its router answers 503."""
+    path = runs / "lab" / rundir.PLAN
+    plan = yaml.safe_load(path.read_text())
+    plan["hypervisor"]["kind"] = "local"
+    path.write_text(yaml.safe_dump(plan))
+
+    async def serve(*__: object) -> None:
+        pass
+
+    monkeypatch.setattr(forward.forward, "serve", serve)
+    assert forward.main([target, "--cluster", "lab"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    port = shown[0].split()[0].rpartition(":")[2]
+    assert "https://127.0.0.1" not in shown[0]
+    label, __, command = shown[1].partition(": ")
+    assert label == "for the console in a browser"
+    program, data, given, url = shlex.split(command)
+    assert (program, data) == ("chromium", "--user-data-dir=$(mktemp -d)")
+    assert given == option.format(port=port)
+    assert url == "https://console-openshift-console.apps.lab.test.metalkube.org"
 
 
 @pytest.mark.parametrize(
@@ -449,10 +499,14 @@ def test_a_verb_that_runs_again_inside_keeps_its_cluster(
     assert started[0][:5] == ["inside", "env", "AGENTLAB_INSIDE=lab", f"AGENTLAB_RUNS={runs}", "CLUSTER=lab"]
 
 
-def test_setup_installs_what_the_verbs_run() -> None:
-    """capture never worked: nothing installed tcpdump."""
-    table = yaml.safe_load((PROFILES.parent / "roles/setup/vars/main.yml").read_text())["agentlab_setup_packages"]
-    assert all("tcpdump" in names for names in table.values())
+def test_setup_installs_what_the_verbs_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """capture never worked: nothing installed tcpdump; README's kubectl needed the packages of the tests."""
+    tables = yaml.safe_load((PROFILES.parent / "roles/setup/vars/main.yml").read_text())
+    assert all("tcpdump" in names for names in tables["agentlab_setup_packages"].values())
+    asked: list[str] = []
+    monkeypatch.setattr(lab, "missing", lambda names: asked.extend(names) or [])
+    monkeypatch.setattr(lab, "distribution", lambda table: "debian")
+    assert not lab.missing_packages() and {"tcpdump", "kubernetes-client | kubectl"} <= {*asked}
 
 
 EVERYDAY = {
@@ -495,6 +549,18 @@ def test_a_cluster_that_cannot_be_used(
         "a damaged plan": "plan.yaml",
     }
     assert wanted[how] in shown.err
+
+
+def test_the_page_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(run_page.webbrowser, "open", lambda url: pytest.fail("a browser was opened"))
+    monkeypatch.setattr(run_page.Server, "serve_forever", lambda self: None)
+    assert cli.main(["open", "--dir", str(tmp_path), "-o", "json"]) == 0
+    path = tmp_path / "report/index.html"
+    assert json.loads(capsys.readouterr().out) == {"page": str(path), "url": path.as_uri()}
+    assert cli.main(["open", "--dir", str(tmp_path), "--live", "-o", "yaml"]) == 0
+    found = yaml.safe_load(capsys.readouterr().out)
+    assert found["page"] is None and found["url"].startswith("http://127.0.0.1:")
 
 
 def test_the_page_of_any_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,7 +78,7 @@ def test_a_cluster_of_another_on_a_hypervisor_by_ssh(
     status, err = cli.main(argv), capfd.readouterr().err
     assert status not in (0, None) and not started and "Traceback" not in err, err
     if verb in LOCAL_ONLY:
-        assert any(text in err for text in ("on this host", "on another host", "hypervisor.kind sandbox")), err
+        assert any(text in err for text in ("on this host", "on another host", "kind: sandbox")), err
     else:
         assert "run directory /elsewhere/runs/lab" in err and f"run directory {another}/runs/lab" in err, err
     assert [path for path in sorted(another.rglob("*")) if "out" not in path.parts] == before

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.agentlab.ocp.payload import build as payload_build
 from ansible_collections.agentlab.ocp.payload.machine_os.distro import BuildError
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import cluster, reload
@@ -79,6 +82,57 @@ def test_a_component_of_this_checkout(
     assert builds == [{}, {}] and nodes == [f"registry.test/{API_SERVER}@storage"]
     lines = capsys.readouterr().out.splitlines()
     assert "reloaded in" in lines[1] and "no change since it was started" in lines[3]
+
+
+@pytest.mark.parametrize(("form", "load"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_a_result_for_programs(
+    plan: Callable[..., Plan],
+    builds: list[object],
+    nodes: list[str],
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+    load: Callable[[str], dict[str, object]],
+) -> None:
+    """The progress is on standard error."""
+    plan()
+    for changed in (True, False):
+        assert reload.main([API_SERVER, "-o", form, *LAB]) == 0
+        shown = capsys.readouterr()
+        found = load(shown.out)
+        assert found.pop("seconds") >= 0
+        assert found == {"component": API_SERVER, "image": f"registry.test/{API_SERVER}@storage", "changed": changed}
+        assert "built and pushed in" in shown.err
+
+
+def test_a_watch_has_no_result_for_programs(
+    plan: Callable[..., Plan], builds: list[object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        reload.main([API_SERVER, "--watch", "-o", "json", *LAB])
+    assert end.value.code == 2 and not builds
+    assert "not allowed with argument" in capsys.readouterr().err
+
+
+def test_a_replacement_ends_also_without_a_reader(
+    plan: Callable[..., Plan], builds: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`| head -1` ended the verb between two nodes."""
+    plan()
+    done = []
+
+    def replace(running: lab.Lab, component: str, image: str) -> bool:
+        os.close(reader)
+        for name in ("master-0", "master-1"):
+            running.report(f"{name}: image pulled")
+            done.append(name)
+        return True
+
+    monkeypatch.setattr(lab, "replace", replace)
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert reload.main([API_SERVER, *LAB]) == 0
+    assert done == ["master-0", "master-1"]
 
 
 def test_what_a_component_is_built_from(

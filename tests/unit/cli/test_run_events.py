@@ -7,14 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.agentlab.ocp.plugins.callback import run_state
-from ansible_collections.agentlab.ocp.plugins.module_utils import state
+from ansible_collections.agentlab.ocp.plugins.module_utils import cli, state
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.follow import printed
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog, event, read
 from ansible_collections.agentlab.ocp.tests.recorded import runs
 
@@ -45,6 +49,76 @@ def test_events_are_printed_while_a_playbook_runs(tmp_path: Path, capsys: pytest
         log.write([event("message", "wait", text="one\u2028"), event("message", "wait", text="two")])
     shown = [json.loads(line)["text"] for line in capsys.readouterr().out.splitlines()]
     assert shown == ["one", "two"]
+
+
+@pytest.fixture
+def playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs `validate` or `gather` on a cluster `lab`, with a function in place of Ansible that gets the log of events."""
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
+    rundir.write(rundir.prepare(tmp_path / "lab", "sno_ipv4", ROOT / "config_examples", "lab")[1])
+    log = EventLog(tmp_path / "lab" / FILE)
+    log.write([event("check", "of a former run", "ok")])
+
+    def call(argv: list[str], act: Callable[[EventLog], int]) -> int:
+        def ansible(*given: Any) -> int:
+            given[-1].write("a task\n")
+            return act(log)
+
+        monkeypatch.setattr(lab, "_ansible", ansible)
+        return cli.main([*argv, "--cluster", "lab"])
+
+    return call
+
+
+@pytest.mark.parametrize(("form", "load"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_checks_for_programs(playbook: Any, capsys: pytest.CaptureFixture[str], form: str, load: Any) -> None:
+    def act(log: EventLog) -> int:
+        log.write([event("check", "nodes", "ok", "1 of 1"), event("check", "pods", "failed", "1 of 2", level="error")])
+        return 2
+
+    assert playbook(["validate", "-o", form], act) == 2
+    shown = capsys.readouterr()
+    assert load(shown.out) == [
+        {"name": "nodes", "ok": True, "found": "1 of 1"},
+        {"name": "pods", "ok": False, "found": "1 of 2"},
+    ]
+    assert "a task\n" in shown.err
+
+
+def test_what_is_printed_after_a_playbook_is_not_in_its_result(
+    playbook: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The conclusion and the place of the run page were among the lines of `wait -o jsonl`, too."""
+    (tmp_path / "lab/report").mkdir()
+    (tmp_path / "lab/report/index.html").touch()
+    assert playbook(["validate", "-o", "json"], lambda log: 0) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == [] and "is installed" in shown.err and "run page: " in shown.err
+    assert playbook(["wait", "-o", "jsonl"], lambda log: bool(log.write([event("message", "wait", text="x")])) * 0) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["text"] == "x" and "is installed" in shown.err and "run page: " in shown.err
+
+
+def test_what_was_gathered_for_programs(playbook: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def act(log: EventLog) -> int:
+        (tmp_path / "lab/report").mkdir()
+        log.write([event("cause", "", text="VM x is off", next="agentlab boot", level="error")])
+        return 0
+
+    assert playbook(["gather", "-o", "json"], act) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "directory": str(tmp_path / "lab/report"),
+        "page": None,
+        "causes": [{"text": "VM x is off", "next": "agentlab boot"}],
+    }
+
+
+@pytest.mark.parametrize("verb", ["validate", "gather"])
+def test_without_a_run_there_is_no_result(playbook: Any, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    with pytest.raises(SystemExit) as end:
+        playbook([verb, "--check", "-o", "json"], lambda log: pytest.fail("it ran"))
+    assert end.value.code == 2
+    assert "-o/--output: not allowed with argument --check" in capsys.readouterr().err
 
 
 def result(action: str, name: str = "Do", **data: Any) -> Any:

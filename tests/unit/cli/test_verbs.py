@@ -190,6 +190,40 @@ def test_logs_of_which_no_source_answers(
         assert message in capsys.readouterr().err
 
 
+def test_a_unit_without_entries_is_named_with_its_nodes(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A misspelled unit printed nothing, and was a success."""
+    entries = {("master-0", "agent"), ("master-1", "agent"), ("master-0", "assisted-service")}
+
+    def read(source: logs.Source) -> tuple[str, str]:
+        (unit,) = [unit for unit in ("agent", "assisted-service", "agnet") if source.command[-1].endswith(f"-u {unit}")]
+        if source.name == "master-2":
+            return "", "No route to host"
+        return (JOURNAL, "") if (source.name, unit) in entries else ("", "")
+
+    monkeypatch.setattr(logs, "_read", read)
+    monkeypatch.setattr(logs, "of_run", lambda __: [])
+    assert logs.main(["--unit", "agent", "--unit", "assisted-service", *LAB]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.count(" master-0 ") == 4 and shown.out.count(" master-1 ") == 2
+    assert shown.err == (
+        "agentlab: master-2: No route to host\nagentlab: unit assisted-service has no entries on master-1\n"
+    )
+    assert logs.main(["--unit", "agnet", "--node", "master-0", "--node", "master-1", *LAB]) == 1
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "agentlab: unit agnet has no entries on master-0, master-1\n")
+
+
+def test_units_are_followed_by_one_command_for_each_node(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A unit that has no entries yet may get some."""
+    found: list[logs.Source] = []
+    monkeypatch.setattr(logs, "_follow", lambda sources, *__: found.extend(sources) or 0)
+    assert logs.main(["-f", "--unit", "agent", "--unit", "kubelet", *LAB]) == 0
+    assert [source.name for source in found] == ["master-0", "master-1", "master-2"]
+    assert all(source.command[-1].endswith("-f -u agent -u kubelet") for source in found)
+
+
 @pytest.mark.parametrize(
     ("argv", "count"), [([], 200), (["-f"], 10), (["-f", "-n", "100"], 100), (["-n", "7"], 7), (["-f", "-n", "3"], 3)]
 )
@@ -407,3 +441,19 @@ def test_every_argument_is_explained() -> None:
     assert not [line for line in page.splitlines() if line.endswith("|  |")]
     assert "%(" not in page and "%%" not in page
     assert "(default: 200; with -f: 10)" in page
+    assert "\n| `NODE\\|NETWORK` | " in page, "a | would end the cell"
+
+
+def test_the_page_has_what_help_prints() -> None:
+    """Descriptions, and what follows the options, were left out; those of clients, too."""
+    sections = dict(part.split("\n", 1) for part in parsers.page().split("\n### ")[1:])
+    assert "Without arguments, list those that were injected." in sections["fault"]
+    assert "Exit status: 0, or the class of the failure" in sections["ci"]
+    assert "Profiles name the file that it writes" in sections["mirror"]
+    assert "\n    topologies:\n      sno        single node\n" in sections["swarm"]
+    assert "All but a leading --cluster is for kubectl" in sections["kubectl"]
+    assert "| `--cluster` NAME |" in sections["oc"]
+    assert "its packets on its first network" in sections["capture"]
+    assert "docs/status.schema.json" in sections["status"]
+    assert sections["setup"].count("Install the packages that a lab needs") == 1
+    assert sections["snapshot"].count("Delete a snapshot") == 0, "the help of an action is its description"

@@ -162,6 +162,46 @@ def test_a_build_that_does_not_work_is_undone(node: Node, capsys: pytest.Capture
     assert not list((node.folder / "runtime").rglob("*.conf"))
 
 
+@pytest.mark.parametrize("image", [NEW, BAD])
+def test_a_caller_that_goes_away_leaves_the_former_image(
+    node: Node, monkeypatch: pytest.MonkeyPatch, image: str
+) -> None:
+    """Such as a connection that ends: the caller takes the node for one that was left out."""
+    node.runs(on_node.SERVICE)
+    before, refer = node.images.read_text(), on_node.refer
+    reader, writer = os.pipe()
+    monkeypatch.setattr(sys, "stdout", os.fdopen(writer, "w"))
+
+    def leave(component: str, image: str) -> None:
+        if image != OLD:
+            os.close(reader)
+        refer(component, image)
+
+    monkeypatch.setattr(on_node, "refer", leave)
+    assert on_node.main(["service", API_SERVER, image]) == 1
+    assert node.images.read_text() == before and node.referred(API_SERVER) == OLD
+    assert (node.folder / "units" / on_node.SERVICE).read_text() == "active\n"
+    assert len([call for call in node.calls if "restart" in call]) == 2
+
+
+def test_a_file_that_cannot_be_written_leaves_the_former_image(
+    node: Node, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first of two files has the new image by then."""
+    node.runs(on_node.SERVICE)
+    write = on_node.write
+
+    def full(path: Path, text: str) -> None:
+        if path == node.images and NEW in text:
+            raise OSError(28, "No space left on device", str(path))
+        write(path, text)
+
+    monkeypatch.setattr(on_node, "write", full)
+    assert on_node.main(["service", API_SERVER, NEW]) == 1
+    assert node.referred(API_SERVER) == OLD
+    assert "No space left on device" in capsys.readouterr().err
+
+
 def test_a_unit_that_restarts_itself_is_not_waited_for(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     """A build that ends at once is known to fail long before a slow machine has started a good one."""
     monkeypatch.setattr(on_node, "ANSWER_SECONDS", 1000.0)
