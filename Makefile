@@ -67,7 +67,7 @@ test-all: environment ## run all tests, including the long ones
 e2e: environment ## run the jobs of ci/jobs.yml that JOBS="..." names
 	@AGENTLAB_E2E="$(JOBS)" $(PYTEST) tests/e2e/test_deploy.py tests/e2e/test_faults.py
 
-generate: environment ## write the schemas, the profile reference and the roles' READMEs
+generate: environment ## write what is made of types and tables: schemas, references, the roles' READMEs
 	@$(BIN)/python ci/generate.py
 	@$(BIN)/python ci/role_readmes.py
 

@@ -1,4 +1,4 @@
-"""Write what is made of the types of profile and plan, and of the command line: `ci/generate.py`. A lint test fails when one of the files is not current."""
+"""Write what is made of the types of profile and plan, and of tables in the code: `ci/generate.py`. A lint test fails when one of the files is not current."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.agentlab.ocp.payload.api_server.validations import HOST
+from ansible_collections.agentlab.ocp.payload.api_server.validations.base import Gate
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import parsers
 from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import reference as devscripts
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import (
@@ -53,6 +55,14 @@ from __future__ import annotations
 class ModuleDocFragment:
     """One for each option."""
 '''
+VALIDATIONS = '''"""Host validations of the assisted service that the report treats in a way of their own.
+
+Those of `payload/api_server/validations`, which the collection's side does not import; ci/generate.py writes this file.
+"""
+
+from __future__ import annotations
+
+'''
 
 
 def fragment() -> str:
@@ -94,6 +104,34 @@ def returned() -> str:
     return before + mark + textwrap.indent(rundir.dump(found), 4 * " ") + rest[rest.index("run_dir:\n") :]
 
 
+def fault_tables() -> str:
+    """Return the page about faults with the tables of its kinds; the rest is kept."""
+    kinds = [f"| `{name}` | {', '.join(kind.names())} | {kind.effect} |" for name, kind in faults.KINDS.items()]
+    symptoms = [f"| `{name}` | {kind.symptom} |" for name, kind in faults.KINDS.items()]
+    text = (ROOT / "docs/faults.md").read_text(encoding="utf-8")
+    for columns, rows in (("| kind | fields | what it does |", kinds), ("| kind | symptom |", symptoms)):
+        before, mark, rest = text.partition(f"{columns}\n")
+        line, *__ = rest.partition("\n")
+        text = before + mark + "\n".join([line, *rows]) + "\n\n" + rest.partition("\n\n")[2]
+    return text
+
+
+def validations() -> str:
+    """Return the module of validations that the report treats in a way of its own, as formatted source."""
+    warnings = [one.ident for one in HOST if one.gate is Gate.WARNING]
+    lasting = [one.ident for one in HOST if one.lasting]
+    parts = [
+        _frozenset("They fail without holding a host back.", "WARNINGS", warnings),
+        _frozenset("Waiting does not change them.", "LASTING", lasting),
+    ]
+    return VALIDATIONS + "".join(parts)
+
+
+def _frozenset(text: str, name: str, members: list[str]) -> str:
+    lines = "".join(f'        "{one}",\n' for one in sorted(members))
+    return f"#: {text}\n{name} = frozenset(\n    {{\n{lines}    }}\n)\n"
+
+
 def _default(option: dict[str, Any]) -> dict[str, Any]:
     return {**option, "default": [] if option["type"] == "list" else {}}
 
@@ -117,12 +155,14 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/events.schema.json": lambda: schema.text(schema.document("event", Event)),
     "docs/run.schema.json": lambda: schema.text(schema.document("run", Run)),
     "docs/status.schema.json": lambda: schema.text(schema.document("status", Status)),
+    "docs/faults.md": fault_tables,
     "docs/profile.md": reference.page,
     "docs/dev-scripts.md": devscripts.page,
     "docs/verbs.md": parsers.page,
     "docs/images/compact_dualstack.svg": picture,
     "plugins/doc_fragments/short.py": fragment,
     "plugins/modules/plan.py": returned,
+    "plugins/module_utils/assisted/validations.py": validations,
     **{f"roles/{name}/meta/argument_specs.yml": functools.partial(role, name) for name in ROLES},
 }
 

@@ -21,14 +21,14 @@ from urllib.parse import quote
 from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from . import catalog, handlers, images, limits, metrics, names
+from . import limits, metrics, names
 from .api import OPERATIONS, Operation, query_value
 from .aside import QUICK, aside
 from .auth import Local, Refused
 from .calls import HANDLERS, Call, Download
 from .engine import Engine
 from .errors import ApiError
-from .handlers.logs import logs_path
+from .handlers.logs import logs_path  # and with its package all handlers, which register their operations
 from .models import MODELS, Invalid, read_json
 from .schema import Kind, parameter
 from .store import Unwritable
@@ -39,8 +39,6 @@ UNFINISHED = ".upload-"
 JSON_TYPES = ("application/json",)
 FILE_TYPE = "application/octet-stream"
 PAGE = Path(__file__).with_name("page.html")
-#: They register their operations in HANDLERS when they are imported.
-ENTERED = (catalog, handlers, images)
 
 
 def error(status: int, reason: str) -> web.Response:

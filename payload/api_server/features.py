@@ -145,11 +145,6 @@ for _one in FEATURES.values():
     data.known("features", f"features.{_one.ident}", (other.name for other in _one.features), FEATURES)
 
 
-def architecture(name: str) -> str:
-    """The name that support levels use: arm64 for aarch64."""
-    return "arm64" if name == "aarch64" else name
-
-
 def architecture_level(name: str, version: str) -> str:
     return _decide(ARCHITECTURES[name].rules, Filters(version, name), False)[0]
 

@@ -9,9 +9,9 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from ...plugins.module_utils.documents import load_json
@@ -19,17 +19,13 @@ from ...plugins.module_utils.ignition.config import Config
 from ...plugins.module_utils.vocabulary import Status
 from . import inventory as inv
 from . import prepare, releases
-from .aside import QUICK_YAML, aside, in_pieces
 from .bodies import StaticNetwork
-from .calls import Call, Download, handler
+from .calls import Call
 from .engine import Engine
 from .errors import ApiError
 from .objects import InfraEnv
 from .tables import AFTER_REBOOT
 
-T = TypeVar("T")
-#: "Never": URLs without a token do not expire.
-NO_EXPIRY = "0001-01-01T00:00:00.000Z"
 #: Lifetime of an infra-env's image URL after a change (IMAGE_EXPIRATION_TIME of upstream).
 IMAGE_SECONDS = 4 * 3600.0
 _ISO = {"full-iso": "full.iso", "minimal-iso": "minimal.iso", "disconnected-iso": "disconnected.iso"}
@@ -88,63 +84,13 @@ def download_url(e: Engine, infra_env: InfraEnv) -> str:
     return _url(base, f"/byid/{infra_env['id']}/{version}/{cpu}/{_ISO[infra_env.get('type', 'full-iso')]}")
 
 
-@handler
-def image_url(e: Engine, call: Call) -> Any:
-    infra_env = e.infra_env(call.path["infra_env_id"])
-    infra_env["download_url"] = download_url(e, infra_env)
-    return {"url": infra_env["download_url"], "expires_at": NO_EXPIRY}
-
-
-def _check_script_type(call: Call) -> None:
-    if "ipxe_script_type" in call.query and call.query["file_name"] != "ipxe-script":
-        raise ApiError(400, 'ipxe_script_type can be set only for "ipxe-script"')
-
-
-def _files_url(e: Engine, infra_env: InfraEnv, query: Mapping[str, str]) -> str:
+def files_url(e: Engine, infra_env: InfraEnv, query: Mapping[str, str]) -> str:
+    """Return the URL of one of an infra-env's files; `query` names it."""
     path = f"/api/assisted-install/v2/infra-envs/{infra_env['id']}/downloads/files"
     return _url(e.config.get("SERVICE_BASE_URL"), path, query)
 
 
-@handler
-def presigned_file(e: Engine, call: Call) -> Any:
-    infra_env = e.infra_env(call.path["infra_env_id"])
-    _check_script_type(call)
-    names = ("file_name", "ipxe_script_type")
-    query: dict[str, str] = {name: call.query[name] for name in names if name in call.query}
-    return {"url": _files_url(e, infra_env, query), "expires_at": NO_EXPIRY}
-
-
-@handler
-def presigned_cluster_file(e: Engine, call: Call) -> Any:
-    e.cluster(call.path["cluster_id"])
-    raise ApiError(400, "Failed to generate presigned URL: invalid backend")
-
-
-async def _made(infra_env: InfraEnv, make: Callable[[InfraEnv], T]) -> T:
-    """`make(infra_env)`; in a thread when there is much static network or Ignition config to read."""
-    as_it_is = infra_env.copy()
-    if (
-        len(as_it_is.get("static_network_config") or "") + len(as_it_is.get("ignition_config_override") or "")
-        <= QUICK_YAML
-    ):
-        return make(as_it_is)
-    return await aside(make, as_it_is)
-
-
-@handler
-async def download_infra_env_file(e: Engine, call: Call) -> Any:
-    infra_env, name = e.infra_env(call.path["infra_env_id"]), call.query["file_name"]
-    _check_script_type(call)
-    if name == "discovery.ign":
-        kind = call.query.get("discovery_iso_type") or infra_env.get("type", "full-iso")
-        return Download(name, await _made(infra_env, lambda found: in_pieces(discovery(e, found, kind)).encode()))
-    if name == "ipxe-script":
-        return Download(f"{infra_env['id']}-ipxe-script", ipxe(e, infra_env, call).encode())
-    archive = await _made(infra_env, _network_archive)
-    return Download(f"{infra_env['id']}-static-network-config.tar", archive) if archive else Download("", b"")
-
-
-def _network_archive(infra_env: InfraEnv) -> bytes:
+def network_archive(infra_env: InfraEnv) -> bytes:
     """`network_files` as a tar archive, empty without any."""
     buffer = io.BytesIO()
     files = network_files(infra_env)
@@ -228,7 +174,7 @@ def ipxe(e: Engine, infra_env: InfraEnv, call: Call) -> str:
     """
     mac = call.query.get("mac", "")
     if not mac and call.query.get("ipxe_script_type") == "boot-order-control":
-        return f"#!ipxe\nchain {_files_url(e, infra_env, {'file_name': 'ipxe-script'})}&mac=${{net0/mac}}\n"
+        return f"#!ipxe\nchain {files_url(e, infra_env, {'file_name': 'ipxe-script'})}&mac=${{net0/mac}}\n"
     for host in e.hosts.values() if mac else ():
         stage = host.get("progress", {}).get("current_stage", "")
         if host["infra_env_id"] == infra_env["id"] and inv.has_mac(e.inventories.get(host["id"], {}), mac):
@@ -270,13 +216,7 @@ def _proxy_lines(infra_env: InfraEnv) -> str:
     return "[Service]\n" + "".join(f"Environment={n}={v}\nEnvironment={n.upper()}={v}\n" for n, v in pairs)
 
 
-@handler
-async def minimal_initrd(e: Engine, call: Call) -> Any:
-    archive = await _made(e.infra_env(call.path["infra_env_id"]), _initrd)
-    return Download("minimal-initrd", archive) if archive else Download("", status=204)
-
-
-def _initrd(infra_env: InfraEnv) -> bytes:
+def initrd(infra_env: InfraEnv) -> bytes:
     """An archive with what the live system of a minimal ISO needs before it has its root file system; empty when that is nothing."""
     from ...plugins.module_utils.coreos import cpio
 

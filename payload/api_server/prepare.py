@@ -27,7 +27,6 @@ from .objects import Cluster, Host
 #: (cluster, hosts, tls_dir, images, settings, manifests) -> Ignition configs by file name.
 Render = Callable[..., dict[str, dict[str, Any]]]
 ADMIN_SIGNER = "admin-kubeconfig-signer"
-_LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHIJKLMNPQRSTUVWXYZ23456789"
 
 TRUST_ANCHOR = "/etc/pki/ca-trust/source/anchors/additional-trust-bundle.pem"
 """Path of the infra-env's additional trust bundle on an installed node."""
@@ -220,7 +219,9 @@ def password(tls_dir: Path | None) -> bytes | None:
         return (tls_dir / "kubeadmin-password").read_bytes().strip()
     if tls_dir is not None and (tls_dir / "kubeadmin-password.hash").is_file():
         return None
-    return "-".join("".join(secrets.choice(_LETTERS) for __ in range(5)) for __ in range(4)).encode()
+    from ...plugins.module_utils.installer import credentials
+
+    return credentials.new_password().encode()
 
 
 def kubeconfig(name: str, base_domain: str, folder: Path | None) -> bytes:

@@ -13,6 +13,7 @@ from .errors import ApiError
 
 Image = Mapping[str, Any]
 DEFAULT_CPU = "x86_64"
+# The service has RPM's name of x86, and Go's of ARM.
 _OTHER_NAMES = {"amd64": "x86_64", "aarch64": "arm64"}
 
 

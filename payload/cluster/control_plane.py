@@ -34,7 +34,7 @@ from .ignition import CA_BUNDLE
 from .keepalived import Instance, Keepalived
 from .leadership import Alone, Elected, Leadership, VirtualAddress
 from .pki import Pair, Signer
-from .resources import Registry
+from .resources import MACHINE_CONFIGS, POOLS, Registry
 from .settings import seconds
 from .store import Object, Store
 from .units import STORE
@@ -257,9 +257,7 @@ class ControlPlane:
             name=str(self.options.bootstrap_dir / "master-base.ign"),
         )
         snapshot = json.dumps(self.store.snapshot(), separators=(",", ":")).encode()
-        machine_config = self.store.get(
-            "machineconfigs.machineconfiguration.openshift.io", "", self._rendered("master")
-        )
+        machine_config = self.store.get(MACHINE_CONFIGS, "", self._rendered("master"))
         annotations = machine_config_server.served(machine_config)["storage"]["files"][-1]
         added = Config()
         added.add(files=[data_file(f"{STORE}/snapshot.json", snapshot, 0o600, compress=True), annotations])
@@ -270,7 +268,7 @@ class ControlPlane:
         temporary.rename(path)
 
     def _rendered(self, role: str) -> str:
-        pool = self.store.get("machineconfigpools.machineconfiguration.openshift.io", "", role)
+        pool = self.store.get(POOLS, "", role)
         name: str = pool["spec"]["configuration"]["name"]
         return name
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...plugins.module_utils.vocabulary import UNINITIALIZED, ClusterNames, Component
+from ...plugins.module_utils.vocabulary import MACHINE_CONFIGURATION, UNINITIALIZED, ClusterNames, Component
 from . import assisted, cloud
 from . import nodes as node_list
 from .conditions import condition, is_true, merged
@@ -16,11 +16,11 @@ from .objects import config_map, make
 from .olm import Lifecycle
 from .operators import Operators
 from .pki import Signer
+from .resources import POOLS
 from .store import Object, Store, now
 
 CSR = "certificatesigningrequests.certificates.k8s.io"
 LEASES = "leases.coordination.k8s.io"
-POOLS = "machineconfigpools.machineconfiguration.openshift.io"
 JOBS = "jobs.batch"
 # A node whose lease is older is unknown, as kube-controller-manager's --node-monitor-grace-period.
 GRACE_SECONDS = 50.0
@@ -28,7 +28,6 @@ CLIENT_SIGNER, SERVING_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet", "
 INSTALLER = "assisted-installer"
 CONTROLLER = "assisted-installer-controller"
 ROUTER = "router-default"
-_MCO = "machineconfiguration.openshift.io"
 
 
 @dataclass
@@ -201,7 +200,9 @@ class Controllers:
             known_status = pool.get("status") or {"conditions": []}
             wanted = pool["spec"]["configuration"]["name"]
             updated = [
-                n for n in members if n["metadata"].get("annotations", {}).get(f"{_MCO}/currentConfig") == wanted
+                n
+                for n in members
+                if n["metadata"].get("annotations", {}).get(f"{MACHINE_CONFIGURATION}/currentConfig") == wanted
             ]
             ready = [n for n in updated if is_true(n, "Ready")]
             done = len(ready) == len(members)

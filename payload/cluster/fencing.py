@@ -23,9 +23,9 @@ COROSYNC = "/etc/corosync"
 CIB = "/etc/kubernetes/cib.xml"
 #: In /etc/kubernetes. Exists once both nodes have been online together: from then on, a node alone needs Pacemaker's consent.
 FORMED = "two-nodes"
-#: In the run directory: what Pacemaker knows of the other node, a word of `STATES`, written every few seconds.
+#: In the run directory: what Pacemaker knows of the other node, one of the words below, written every few seconds.
 PEER = "peer"
-ONLINE, OFFLINE, UNKNOWN = STATES = ("online", "offline", "unknown")
+ONLINE, OFFLINE, UNKNOWN = ("online", "offline", "unknown")
 #: Seconds after which the word in `PEER` counts no more.
 FRESH_SECONDS = 20.0
 # Milliseconds without a token until a node counts as lost. Corosync's default of 3 s is too short for emulated machines.
@@ -153,7 +153,7 @@ def _pairs(parent: ET.Element, values: Mapping[str, str]) -> None:
 
 
 def peer_state(report: str, own: str) -> str:
-    """Return a word of `STATES` from what `crm_mon --output-as=xml` prints on the node `own`.
+    """Return `ONLINE`, `OFFLINE` or `UNKNOWN` from what `crm_mon --output-as=xml` prints on the node `own`.
 
     A node that was fenced or has left in order is `offline`. One that is lost but not fenced yet is `unknown`, and so
     is every node while this one has no quorum.

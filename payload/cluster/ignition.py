@@ -20,8 +20,9 @@ from ...plugins.module_utils.documents import DocumentError, load_yaml_all
 from ...plugins.module_utils.ignition import config as builder
 from ...plugins.module_utils.ignition.resources import data_file, data_url
 from ...plugins.module_utils.merging import merge as lay_over
-from ...plugins.module_utils.vocabulary import WITH_VIPS, ClusterNames, Component, Port
+from ...plugins.module_utils.vocabulary import MACHINE_CONFIGURATION, WITH_VIPS, ClusterNames, Component, Port
 from . import fencing, machine_config_daemon, proxy, seed, units
+from .api.access import BOOTSTRAPPER
 from .certificates import Certificates
 from .configs import Config, merge
 from .facts import ClusterFacts, build, overrides, single_node
@@ -64,16 +65,7 @@ def render(
     extra = _documents(manifests)
     trust = dict(node_files) if node_files is not None else live_node_files()
     pki = Certificates(facts, tls_dir)
-    tokens = {
-        secrets.token_urlsafe(32): {
-            "name": "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
-            "groups": ["system:bootstrappers"],
-        },
-        secrets.token_urlsafe(32): {
-            "name": "system:serviceaccount:assisted-installer:assisted-installer-controller",
-            "groups": ["system:masters"],
-        },
-    }
+    tokens = _tokens()
     bootstrapper, controller = tokens
     settings_file = _file("/etc/agentlab/settings.json", json.dumps(dict(settings)), 0o644)
     common = [
@@ -89,13 +81,8 @@ def render(
         *pki.files(),
         _file("/etc/kubernetes/tokens.json", json.dumps(tokens), 0o600),
         _file(ACCOUNT_TOKEN, controller, 0o600),
+        *(_fencing_files(facts, fenced) if fenced else ()),
     ]
-    if fenced:
-        control_plane += [
-            _file(f"{fencing.COROSYNC}/corosync.conf", fencing.corosync_conf(facts), 0o644),
-            _file(f"{fencing.COROSYNC}/authkey", fencing.authkey(), 0o400),
-            _file(fencing.CIB, fencing.cib(facts["name"], fenced), 0o600),
-        ]
     given = proxy.spec(cluster)
     proxied = proxy.status(given, facts)
     node = [
@@ -140,38 +127,44 @@ def render(
         )
         + extra
     )
-    bootstrap = _config(
-        [
-            *common,
-            *control_plane,
-            settings_file,
-            _file(LIVE_PULL_SECRET, cluster.get("pull_secret") or "{}", 0o600),
-            _file(f"{BOOTSTRAP}/manifests.json", json.dumps(first), 0o600, compress=True),
-            _file(
-                f"{BOOTSTRAP}/auth/kubeconfig-loopback",
-                kubeconfig(facts, f"https://localhost:{Port.API}", pki.bundle, token=controller),
-                0o600,
-            ),
-            _file(
-                f"{BOOTSTRAP}/auth/kubeconfig",
-                kubeconfig(facts, _endpoint(facts, Port.API), pki.bundle, token=controller),
-                0o600,
-            ),
-            *(
-                [
-                    _file(
-                        f"{BOOTSTRAP}/master-base.ign",
-                        json.dumps(_single_node(disks["master"], rendered["master"])),
-                        0o600,
-                    )
-                ]
-                if single_node(facts)
-                else []
-            ),
-        ],
-        units.of_bootstrap(facts),
-    )
+    files = [*common, *control_plane, settings_file, *_bootstrap_files(cluster, facts, pki, first, controller)]
+    if single_node(facts):
+        base = json.dumps(_single_node(disks["master"], rendered["master"]))
+        files.append(_file(f"{BOOTSTRAP}/master-base.ign", base, 0o600))
+    bootstrap = _config(files, units.of_bootstrap(facts))
     return {"bootstrap.ign": bootstrap, **{f"{role}.ign": config for role, config in disks.items()}}
+
+
+def _tokens() -> dict[str, dict[str, Any]]:
+    """Return new tokens with their accounts: that of new nodes, and that of the controller."""
+    controller = "system:serviceaccount:assisted-installer:assisted-installer-controller"
+    return {
+        secrets.token_urlsafe(32): {"name": BOOTSTRAPPER, "groups": ["system:bootstrappers"]},
+        secrets.token_urlsafe(32): {"name": controller, "groups": ["system:masters"]},
+    }
+
+
+def _fencing_files(facts: ClusterFacts, fenced: list[fencing.Device]) -> list[Config]:
+    """The files of Corosync and Pacemaker, of two nodes that fence each other."""
+    return [
+        _file(f"{fencing.COROSYNC}/corosync.conf", fencing.corosync_conf(facts), 0o644),
+        _file(f"{fencing.COROSYNC}/authkey", fencing.authkey(), 0o400),
+        _file(fencing.CIB, fencing.cib(facts["name"], fenced), 0o600),
+    ]
+
+
+def _bootstrap_files(
+    cluster: Mapping[str, Any], facts: ClusterFacts, pki: Certificates, first: list[Config], controller: str
+) -> list[Config]:
+    """What the bootstrap host alone has: the first objects, and kubeconfigs with the controller's token."""
+    loopback = kubeconfig(facts, f"https://localhost:{Port.API}", pki.bundle, token=controller)
+    outside = kubeconfig(facts, _endpoint(facts, Port.API), pki.bundle, token=controller)
+    return [
+        _file(LIVE_PULL_SECRET, cluster.get("pull_secret") or "{}", 0o600),
+        _file(f"{BOOTSTRAP}/manifests.json", json.dumps(first), 0o600, compress=True),
+        _file(f"{BOOTSTRAP}/auth/kubeconfig-loopback", loopback, 0o600),
+        _file(f"{BOOTSTRAP}/auth/kubeconfig", outside, 0o600),
+    ]
 
 
 def live_node_files() -> dict[str, str]:
@@ -306,7 +299,7 @@ def _documents(manifests: Mapping[str, str]) -> list[Config]:
 
 
 def _machine_configs(documents: list[Config], role: str) -> list[Config]:
-    label = "machineconfiguration.openshift.io/role"
+    label = f"{MACHINE_CONFIGURATION}/role"
     chosen = [
         d for d in documents if d["kind"] == "MachineConfig" and (d["metadata"].get("labels") or {}).get(label) == role
     ]

@@ -12,14 +12,12 @@ from aiohttp import web
 
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.ignition.resources import data_file
-from ...plugins.module_utils.vocabulary import Port
+from ...plugins.module_utils.vocabulary import MACHINE_CONFIGURATION, Port
+from .resources import MACHINE_CONFIGS, POOLS
 from .store import Object, Store
 
 PORT = Port.MACHINE_CONFIG
 ANNOTATIONS = "/etc/machine-config-daemon/node-annotations.json"
-_MC = "machineconfigs.machineconfiguration.openshift.io"
-_MCP = "machineconfigpools.machineconfiguration.openshift.io"
-_MCO = "machineconfiguration.openshift.io"
 log = logging.getLogger("machine-config-server")
 
 
@@ -48,8 +46,8 @@ class MachineConfigServer:
         log.info("%s", line)
         if not self._ready():
             return web.Response(status=503, text="the store of this control plane member is not in sync yet")
-        pool = self._store.find(_MCP, "", pool_name)
-        config = self._store.find(_MC, "", pool["spec"]["configuration"]["name"]) if pool else None
+        pool = self._store.find(POOLS, "", pool_name)
+        config = self._store.find(MACHINE_CONFIGS, "", pool["spec"]["configuration"]["name"]) if pool else None
         if config is None:
             return web.Response(status=404)
         return web.Response(body=json.dumps(served(config)).encode(), content_type="application/json")
@@ -59,7 +57,11 @@ def served(machine_config: Object) -> Object:
     """Return the Ignition of a rendered MachineConfig as it is served: with the annotations that the node will have."""
     config: Object = copy.deepcopy(machine_config["spec"]["config"])
     name = machine_config["metadata"]["name"]
-    annotations = {f"{_MCO}/currentConfig": name, f"{_MCO}/desiredConfig": name, f"{_MCO}/state": "Done"}
+    annotations = {
+        f"{MACHINE_CONFIGURATION}/currentConfig": name,
+        f"{MACHINE_CONFIGURATION}/desiredConfig": name,
+        f"{MACHINE_CONFIGURATION}/state": "Done",
+    }
     files = config.setdefault("storage", {}).setdefault("files", [])
     files.append(data_file(ANNOTATIONS, json.dumps(annotations).encode(), 0o644))
     return config

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .resources import Resource
+from ...plugins.module_utils.vocabulary import MACHINE_CONFIGURATION
+from .resources import MACHINE_CONFIGS, POOLS, Resource
 
 Object = dict[str, Any]
 
@@ -161,7 +162,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         ("Since", 0, _since("Available")),
         ("Message", 0, _operator_message),
     ),
-    "machineconfigpools.machineconfiguration.openshift.io": (
+    POOLS: (
         _NAME,
         ("Config", 0, _path("status.configuration.name")),
         ("Updated", 0, _condition("Updated")),
@@ -173,15 +174,13 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         ("DegradedMachineCount", 0, _path("status.degradedMachineCount")),
         _AGE,
     ),
-    "machineconfigs.machineconfiguration.openshift.io": (
+    MACHINE_CONFIGS: (
         _NAME,
         (
             "GeneratedByController",
             0,
             lambda o: (
-                o["metadata"]
-                .get("annotations", {})
-                .get("machineconfiguration.openshift.io/generated-by-controller-version", "")
+                o["metadata"].get("annotations", {}).get(f"{MACHINE_CONFIGURATION}/generated-by-controller-version", "")
             ),
         ),
         ("IgnitionVersion", 0, _path("spec.config.ignition.version")),

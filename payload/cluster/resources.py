@@ -9,6 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ...plugins.module_utils.vocabulary import MACHINE_CONFIGURATION
+
+# Keys of the store.
+MACHINE_CONFIGS, POOLS = f"machineconfigs.{MACHINE_CONFIGURATION}", f"machineconfigpools.{MACHINE_CONFIGURATION}"
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 # Groups of Kubernetes itself and of OpenShift's aggregated API servers; all others are those of custom resources.
 NATIVE = frozenset(
@@ -134,11 +138,9 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("operator.openshift.io", "v1", "ingresscontrollers", "IngressController", True),
     Resource("operator.openshift.io", "v1", "etcds", "Etcd", False),
     Resource("operator.openshift.io", "v1alpha1", "imagecontentsourcepolicies", "ImageContentSourcePolicy", False),
-    Resource(
-        "machineconfiguration.openshift.io", "v1", "machineconfigs", "MachineConfig", False, ("mc",), status=False
-    ),
-    Resource("machineconfiguration.openshift.io", "v1", "machineconfigpools", "MachineConfigPool", False, ("mcp",)),
-    Resource("machineconfiguration.openshift.io", "v1", "kubeletconfigs", "KubeletConfig", False),
+    Resource(MACHINE_CONFIGURATION, "v1", "machineconfigs", "MachineConfig", False, ("mc",), status=False),
+    Resource(MACHINE_CONFIGURATION, "v1", "machineconfigpools", "MachineConfigPool", False, ("mcp",)),
+    Resource(MACHINE_CONFIGURATION, "v1", "kubeletconfigs", "KubeletConfig", False),
     Resource("machine.openshift.io", "v1beta1", "machines", "Machine", True),
     Resource("machine.openshift.io", "v1beta1", "machinesets", "MachineSet", True),
     Resource("metal3.io", "v1alpha1", "baremetalhosts", "BareMetalHost", True, ("bmh", "bmhost")),

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from ...plugins.module_utils.ignition.config import Config
-from ...plugins.module_utils.vocabulary import PLATFORMS, WITH_VIPS, ClusterNames, Port
+from ...plugins.module_utils.vocabulary import MACHINE_CONFIGURATION, PLATFORMS, WITH_VIPS, ClusterNames, Port
 from . import cloud, fencing
 from . import proxy as proxies
 from .facts import ClusterFacts, count, single_node
@@ -43,7 +43,6 @@ NAMESPACES = (
     "openshift-network-operator",
     "assisted-installer",
 )
-_MCO = "machineconfiguration.openshift.io"
 
 
 def objects(
@@ -277,10 +276,10 @@ def _machine_config(facts: ClusterFacts, configs: Mapping[str, Object], *, fips:
         name = rendered_name(role, config)
         found.append(
             make(
-                f"{_MCO}/v1",
+                f"{MACHINE_CONFIGURATION}/v1",
                 "MachineConfig",
                 name,
-                annotations={f"{_MCO}/generated-by-controller-version": facts["version"]},
+                annotations={f"{MACHINE_CONFIGURATION}/generated-by-controller-version": facts["version"]},
                 spec={
                     "config": config,
                     "kernelArguments": [],
@@ -293,14 +292,14 @@ def _machine_config(facts: ClusterFacts, configs: Mapping[str, Object], *, fips:
         )
         found.append(
             make(
-                f"{_MCO}/v1",
+                f"{MACHINE_CONFIGURATION}/v1",
                 "MachineConfigPool",
                 role,
-                labels={f"pools.operator.machineconfiguration.openshift.io/{role}": ""},
+                labels={f"pools.operator.{MACHINE_CONFIGURATION}/{role}": ""},
                 spec={
                     "configuration": {"name": name},
                     "paused": False,
-                    "machineConfigSelector": {"matchLabels": {f"{_MCO}/role": role}},
+                    "machineConfigSelector": {"matchLabels": {f"{MACHINE_CONFIGURATION}/role": role}},
                     "nodeSelector": {"matchLabels": {f"node-role.kubernetes.io/{role}": ""}},
                 },
                 status={
@@ -328,7 +327,13 @@ def _of_installer(ssh: Mapping[str, Any], *, fips: bool) -> list[Object]:
             parts["fips"] = {"config": Config().to_dict(), "fips": True}
         for part, spec in parts.items():
             found.append(
-                make(f"{_MCO}/v1", "MachineConfig", f"99-{role}-{part}", labels={f"{_MCO}/role": role}, spec=spec)
+                make(
+                    f"{MACHINE_CONFIGURATION}/v1",
+                    "MachineConfig",
+                    f"99-{role}-{part}",
+                    labels={f"{MACHINE_CONFIGURATION}/role": role},
+                    spec=spec,
+                )
             )
     return found
 

@@ -10,9 +10,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from ...plugins.module_utils.vocabulary import HARDWARE_REQUIREMENTS
 from .oci import Node
-
-HW_REQUIREMENTS = "io.agentlab.hw-validator-requirements"
 
 # Requirements of a lab node, in the format of assisted-service's HW_VALIDATOR_REQUIREMENTS. Times are generous: five emulated machines
 # share two cores, and the measurement reflects the host's scheduler.
@@ -90,7 +89,7 @@ def nodes(version: str, images: Mapping[str, str], busybox: Path) -> dict[str, N
         "kind": "cincinnati-metadata-v0",
         "version": version,
         "previous": [],
-        "metadata": {HW_REQUIREMENTS: HARDWARE_JSON},
+        "metadata": {HARDWARE_REQUIREMENTS: HARDWARE_JSON},
     }
     return {
         "release-manifests/image-references": Node(_json(references), mode=0o644),

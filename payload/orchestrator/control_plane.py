@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Sequence
 
-from ...plugins.module_utils.vocabulary import Stage
+from ...plugins.module_utils.vocabulary import MACHINE_CONFIGURATION, Stage, Status
 from ..cluster import nodes as node_list
 from ..cluster.conditions import is_true
 from ..cluster.kube import KubeClient, KubeError, Object
@@ -22,8 +22,7 @@ WATCH_SECONDS = 30
 # Stages of a worker that need the service, which ends with the bootstrap host (upstream's list, without "Writing image to disk").
 WORKER_NEEDS_SERVICE = (Stage.STARTING, Stage.INSTALLING, Stage.CONTROL_PLANE)
 READY_EVENT = "AssistedControllerIsReady"
-_MCO = "machineconfiguration.openshift.io"
-MACHINE_CONFIGS = f"/apis/{_MCO}/v1/machineconfigs"
+MACHINE_CONFIGS = f"/apis/{MACHINE_CONFIGURATION}/v1/machineconfigs"
 INVOKER = "/api/v1/namespaces/openshift-config/configmaps/openshift-install-manifests"
 log = logging.getLogger("installer")
 
@@ -154,7 +153,7 @@ class ControlPlane:
                     log.warning("node %s is not in inventory hosts", name)
                 elif (
                     host["id"] != self.installation.options.host_id
-                    and host.get("status") != "installed"
+                    and host.get("status") != Status.INSTALLED
                     and not self.installation.report(Stage.JOINED, host_id=host["id"])
                 ):
                     continue
@@ -197,8 +196,8 @@ class ControlPlane:
         """
         nodes = [node for node in self.kube_items("/api/v1/nodes") if node_list.has_role(node, "master")]
         notes = [node["metadata"].get("annotations") or {} for node in nodes]
-        desired = {note.get(f"{_MCO}/desiredConfig", "") for note in notes}
-        configs = desired | {note.get(f"{_MCO}/currentConfig", "") for note in notes}
+        desired = {note.get(f"{MACHINE_CONFIGURATION}/desiredConfig", "") for note in notes}
+        configs = desired | {note.get(f"{MACHINE_CONFIGURATION}/currentConfig", "") for note in notes}
         return (
             len(desired) == 1
             and "" not in configs

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from ...plugins.module_utils.documents import load_json
-from ...plugins.module_utils.vocabulary import Finalizing, Status
+from ...plugins.module_utils.vocabulary import ClusterStatus, Finalizing, Status
 from . import olm
 from .operators import Monitored, Operators
 from .service import ServiceError
@@ -24,7 +24,7 @@ OVER = {
     Status.ERROR: "Cluster installation failed.",
     Status.CANCELLED: "Cluster installation aborted. Signal the status",
     Status.INSTALLED: "Cluster installation successfully finished.",
-    "adding-hosts": "Cluster is day2",
+    ClusterStatus.ADDING_HOSTS: "Cluster is day2",
 }
 log = logging.getLogger("controller")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...plugins.module_utils.documents import load_json
-from ...plugins.module_utils.vocabulary import Stage
+from ...plugins.module_utils.vocabulary import MACHINE_CONFIGURATION, Stage, Status
 from ..cluster import nodes as node_list
 from ..cluster.conditions import condition, is_true, merged
 from ..cluster.kube import KubeClient, KubeError, Object
@@ -20,7 +20,7 @@ from .session import Session
 
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 MCS_PODS = "/api/v1/namespaces/openshift-machine-config-operator/pods"
-WORKER_POOL = "/apis/machineconfiguration.openshift.io/v1/machineconfigpools/worker"
+WORKER_POOL = f"/apis/{MACHINE_CONFIGURATION}/v1/machineconfigpools/worker"
 # Upstream waits until it has seen such a worker fetch its config; here another member may have that log.
 BEFORE_JOINED = (Stage.REBOOTING, Stage.IGNITION, Stage.CONFIGURING)
 AFTER_FETCHED = tuple(stage for stage in FETCHED if stage != Stage.IGNITION)
@@ -66,7 +66,7 @@ class Joining:
             for h in hosts
         }
         log.info("Hosts status: %s", reported)
-        left = [host for host in hosts if host["status"] != "installed"]
+        left = [host for host in hosts if host["status"] != Status.INSTALLED]
         if not left:
             log.info("All nodes were successfully installed")
             return True

@@ -38,6 +38,27 @@ MAKERS = {"vsphere": "VMware, Inc.", "nutanix": "Nutanix"}
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 """Taint of a node until its cloud provider has seen it."""
 
+ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "ppc64le", "s390x": "s390x"}
+"""CPU architectures of OpenShift: the name that images and nodes have, which is Go's, and that of RPM and `uname -m`."""
+INSTALL_CONFIG_OVERRIDES = "agent-install.openshift.io/install-config-overrides"
+"""Annotation of an AgentClusterInstall: fields of install-config that the assisted service does not model, as JSON."""
+HARDWARE_REQUIREMENTS = "io.agentlab.hw-validator-requirements"
+"""Field in the metadata of a lab release: the hardware that its hosts must have, in the format of the assisted service."""
+FAILED_WITH_CLUSTER = "Host is part of a cluster that failed to install"
+"""`status_info` of a host after another one failed, as the assisted service has it."""
+MACHINE_CONFIGURATION = "machineconfiguration.openshift.io"
+"""API group of the machine-config operator, and the prefix of its labels and annotations."""
+
+
+def go_arch(name: str) -> str:
+    """Return Go's name of an architecture; `name` itself if it has no other one."""
+    return next((go for go, rpm in ARCHITECTURES.items() if rpm == name), name)
+
+
+def rpm_arch(name: str) -> str:
+    """Return RPM's name of an architecture; `name` itself if it has no other one."""
+    return ARCHITECTURES.get(name, name)
+
 
 def boot_file(workflow: Literal["agent", "node"], arch: str, suffix: str) -> str:
     """Return the name of a file that machines boot from, as upstream has it: `agent.x86_64.iso`, `agent.x86_64-rootfs.img`.

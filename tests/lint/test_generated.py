@@ -1,4 +1,4 @@
-"""Files that are made of the types of profile and plan are current, and editors find the schema of every example."""
+"""Files that are made of types and tables of the code are current, and editors find the schema of every example."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ ELSEWHERE = (
     "config_examples/old/mine.yml", "payload/machine_os/files/ca.key",
     "runs/ostest/plan.yaml", "artifacts/run/plan.yaml", "build/report/summary.txt", "playbooks/cluster-manifests/pull-secret.yaml",
 )  # fmt: skip
-DEVELOPMENT = ("ci/", "molecule/", "tests/", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "execution-environment.yml", "galaxy.yml",
+DEVELOPMENT = ("ci/", "molecule/", "tests/", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "execution-environment.yml", "galaxy.yml",
                "pyproject.toml", "requirements-build.txt", "requirements-test.")  # fmt: skip
 
 

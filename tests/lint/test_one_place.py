@@ -42,6 +42,25 @@ PLACES = {
     ),
     "variable of the only token of release 4.17": (r"AGENT_AUTH_TOKEN", {f"{LIBRARIES}/releases/model.py"}),
     "name of the web console": (r"console-openshift-console\.", {f"{LIBRARIES}/vocabulary.py"}),
+    # The service has names of its own, a mix of the two.
+    "names of CPU architectures": (
+        r"[\"'](?:amd64|arm64|aarch64)[\"']: ?[(\"']",
+        {f"{LIBRARIES}/vocabulary.py", "payload/api_server/releases.py"},
+    ),
+    # The cases of conformance/ have expectations of their own; the others are examples of manifests.
+    "API group of the machine-config operator": (
+        r"(?<!\.)machineconfiguration\.openshift\.io",
+        {
+            f"{LIBRARIES}/vocabulary.py",
+            f"{LIBRARIES}/plan/manifests.py",
+            *(f"{LIBRARIES}/conformance/{name}.py" for name in ("configuration", "discovery", "identities")),
+        },
+    ),
+    "account with which new nodes request their certificates": (
+        r"openshift-machine-config-operator:node-bootstrapper",
+        {"payload/cluster/api/access.py", f"{LIBRARIES}/conformance/model.py"},
+    ),
+    "letters of a kubeadmin password": (r"abcdefghijkmnopqrstuvwxyz", {f"{LIBRARIES}/installer/credentials.py"}),
     "JSON patch (RFC 6902)": (r"import jsonpatch", {"payload/cluster/patch.py"}),
     # rules.py is what the specification allows. noop.py answers with what an agent leaves of a config that it fetched, and
     # verbs_of_tools.py gives a command one to wrap: neither is a config of ours.

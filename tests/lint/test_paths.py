@@ -1,4 +1,4 @@
-"""What the documentation names is there: files and folders of this checkout, and each library in the map of architecture.md."""
+"""What the documentation names is there: files and folders of this checkout. And what is there is named: each library, each page."""
 
 from __future__ import annotations
 
@@ -86,3 +86,15 @@ def test_the_map_has_every_library() -> None:
     folders = {path.parent.name for path in (ROOT / LIBRARIES).glob("*/__init__.py")}
     libraries = text.split("downwards only:")[1].split("```")[1]
     assert {name for name in folders if not re.search(rf"\b{name}/", libraries)} == set()
+
+
+def test_every_page_is_listed() -> None:
+    """Those of docs/ in its README, those of docs/architecture/ in architecture.md."""
+    for folder, index in (("docs", "README.md"), ("docs/architecture", "../architecture.md")):
+        page = ROOT / folder / index
+        linked = {
+            (page.parent / target).resolve()
+            for target in re.findall(r"\]\(([^)#:]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        }
+        there = {path for path in (ROOT / folder).iterdir() if path.is_file() and path != page}
+        assert sorted(path.name for path in there - linked) == [], f"list them in {page.relative_to(ROOT)}"

@@ -43,7 +43,6 @@ ALLOWED = {
     "sandbox/mirror.py": _TEMPORARY,
     "sandbox/processes.py": _LOG,
     "sandbox/relay.py": f"{_ALONE}; {_KERNEL}; {_LOG}",
-    "sandbox/switch.py": _KERNEL,
     "sandbox/uplink.py": _KERNEL,
     "snapshot/bundle.py": "files of a new snapshot, which counts when its manifest is there",
     "snapshot/tree.py": "the same",

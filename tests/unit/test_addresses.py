@@ -36,7 +36,7 @@ def test_notation(text: str, version: int, family: str, url: str) -> None:
         (":".join(["00"] * 20), {"LINK_LAYER", "GO_MAC"}),
         ("00:1a:2b:3c:4d:5e\n", set()),
         ("00:1a:2b:3c:4d:5g", set()),
-        ("٠٠:1a:2b:3c:4d:5e", set()),
+        ("٠٠:1a:2b:3c:4d:5e", set()),  # noqa: RUF001 digits of another script
     ],
 )
 def test_hardware_addresses(text: str, names: set[str]) -> None:

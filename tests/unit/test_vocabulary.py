@@ -39,6 +39,8 @@ TEXTS |= {text for name, text in vars(Component).items() if name[0] != "_" and t
 TEXTS |= set(vocabulary.STATUSES) - {
     Status.ERROR, Status.INSTALLED, Status.KNOWN, Status.READY, Status.DISCONNECTED,
 }  # fmt: skip
+TEXTS |= {ClusterStatus.ADDING_HOSTS.value, HostStatus.ADDED.value}
+TEXTS |= {vocabulary.INSTALL_CONFIG_OVERRIDES, vocabulary.HARDWARE_REQUIREMENTS, vocabulary.FAILED_WITH_CLUSTER}
 # A program that runs on nodes, without the collection; `test_a_program_alone_has_the_same_words` compares it.
 ALONE = "plugins/module_utils/reload/on_node.py"
 PORTS = re.compile(

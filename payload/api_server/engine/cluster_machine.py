@@ -53,7 +53,7 @@ class ClusterMachine(HostMachine):
         preparation = cluster.get("last-installation-preparation", {}).get("status", "not_started")
         control = validations.control_planes(cluster)
         stage_limit = self.seconds(finalizing_setting(stage), ident) if stage else float("inf")
-        alive = [(role, "installed" if other != Status.ERROR else "error") for role, other in roles]
+        alive = [(role, Status.INSTALLED if other != Status.ERROR else Status.ERROR) for role, other in roles]
         operators = cluster.get("monitored_operators", [])
         builtin = [op for op in operators if op.get("operator_type") == "builtin"]
         since = now - float(cluster.get("_status_at", now))

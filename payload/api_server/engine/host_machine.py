@@ -44,9 +44,34 @@ class HostMachine(Views):
         `view` is of the host's cluster and may serve for several hosts of a pass. A host that is not marked as changed
         keeps its previous validations; a change of its connection marks it. The caller commits.
         """
-        cluster = view.cluster
-        ident = host["id"]
-        connected = self.connected(host)
+        results = self._current_results(host, view)
+        stage, now = host.get("progress", {}).get("current_stage", ""), self.clock()
+        limit = self._stage_limit(host, view.cluster, stage)
+        conditions = self._host_conditions(host, view, results, stage, limit, now)
+        unknown = [
+            text
+            for name, text in (
+                (HostCondition.DISK_SPEED_OK, state.DISK_SPEED_UNKNOWN),
+                (HostCondition.IMAGES_OK, state.IMAGES_UNKNOWN),
+            )
+            if host["status"] == Status.PREPARING and not conditions[name]()
+        ]
+        rule = self.trigger(
+            host,
+            HostTrigger.REFRESH,
+            lambda name: conditions[name](),
+            FAILING_VALIDATIONS=validations.failing(results),
+            FAILING_CONDITIONS="\n".join(unknown),
+            STAGE=stage,
+            MAX_TIME=_minutes_text(limit),
+            INSTALLATION_DISK=self.disk_text(host, False),
+        )
+        for effect in rule.effects if rule else ():
+            self._host_effect(effect, host, results, stage, limit, now)
+
+    def _current_results(self, host: Host, view: validations.View) -> Results:
+        """Return the validations of a host; they are evaluated only if something of it has changed."""
+        ident, connected = host["id"], self.connected(host)
         if self._was_connected.get(ident) != connected:
             self._was_connected[ident] = connected
             self.dirty.add(ident)
@@ -55,18 +80,21 @@ class HostMachine(Views):
         before = self.results.get(ident)
         if fresh or before is None or "connected" not in before or "has-inventory" not in before:
             self.validate_host(host, view)
-        results = self.results[ident]
+        return self.results[ident]
+
+    def _host_conditions(
+        self, host: Host, view: validations.View, results: Results, stage: str, limit: float, now: float
+    ) -> dict[HostCondition, Callable[[], bool]]:
+        """Return what the rules ask of a host; `limit` is that of its stage, in seconds."""
+        cluster, ident = view.cluster, host["id"]
+        connected = self._was_connected[ident]
         ignored = self._ignored(cluster, "host", results)
-        stage = host.get("progress", {}).get("current_stage", "")
-        now = self.clock()
-        limit = self._stage_limit(host, cluster, stage)
+        images = load_json(host.get("images_status") or "{}", name="images_status")
         since = now - float(host.get("_status_at", now))
         stage_since = now - (host.get("_stage_info_at", now) if stage in PROGRESSING else host.get("_stage_at", now))
 
         def after(name: str) -> bool:
             return since > self.seconds(name, cluster["id"])
-
-        images = load_json(host.get("images_status") or "{}", name="images_status")
 
         def done_without() -> bool:
             others = [
@@ -115,37 +143,23 @@ class HostMachine(Views):
             HostCondition.SOFT_TIMEOUTS: lambda: self.config.flag("ENABLE_SOFT_TIMEOUTS", self.settings(cluster["id"])),
             HostCondition.LOGS_TIMEOUT: lambda: self._logs_timeout(host, host["status"], "HOST_LOG"),
         }
-        unknown = [
-            text
-            for name, text in (
-                (HostCondition.DISK_SPEED_OK, state.DISK_SPEED_UNKNOWN),
-                (HostCondition.IMAGES_OK, state.IMAGES_UNKNOWN),
-            )
-            if host["status"] == Status.PREPARING and not conditions[name]()
-        ]
-        rule = self.trigger(
-            host,
-            HostTrigger.REFRESH,
-            lambda name: conditions[name](),
-            FAILING_VALIDATIONS=validations.failing(results),
-            FAILING_CONDITIONS="\n".join(unknown),
-            STAGE=stage,
-            MAX_TIME=_minutes_text(limit),
-            INSTALLATION_DISK=self.disk_text(host, False),
-        )
-        for effect in rule.effects if rule else ():
-            if effect == HostEffect.STAGE_TIMED_OUT:
-                host["progress"] = {**host["progress"], "stage_timed_out": True}
-                self.event("host_stage_timed_out", host=host, stage=stage, minutes=round(limit / 60))
-            elif effect == HostEffect.RESET_FAILED_IMAGES and results["container-images-available"][1] == "failure":
-                tracked(host).drop("images_status")
-            elif effect in (HostEffect.LOST, HostEffect.FOUND):
-                host["connection_timed_out"] = effect == HostEffect.LOST
-            elif effect == HostEffect.RESTART_STAGE_CLOCK:
-                tracked(host).touch("_stage_at", now)
-                tracked(host).touch("_stage_info_at", now)
-            elif effect == HostEffect.LOGS_TIMED_OUT:
-                host["logs_info"] = "timeout"
+        return conditions
+
+    def _host_effect(
+        self, effect: HostEffect, host: Host, results: Results, stage: str, limit: float, now: float
+    ) -> None:
+        if effect == HostEffect.STAGE_TIMED_OUT:
+            host["progress"] = {**host["progress"], "stage_timed_out": True}
+            self.event("host_stage_timed_out", host=host, stage=stage, minutes=round(limit / 60))
+        elif effect == HostEffect.RESET_FAILED_IMAGES and results["container-images-available"][1] == "failure":
+            tracked(host).drop("images_status")
+        elif effect in (HostEffect.LOST, HostEffect.FOUND):
+            host["connection_timed_out"] = effect == HostEffect.LOST
+        elif effect == HostEffect.RESTART_STAGE_CLOCK:
+            tracked(host).touch("_stage_at", now)
+            tracked(host).touch("_stage_info_at", now)
+        elif effect == HostEffect.LOGS_TIMED_OUT:
+            host["logs_info"] = "timeout"
 
     def _disk_done(self, host: Host) -> bool:
         disk = host.get("installation_disk_id", "")

@@ -6,11 +6,13 @@ their operations in the table when they are imported.
 
 from . import (
     agents,
+    catalog,
     cluster_settings,
     cluster_update,
     clusters,
     host_actions,
     hosts,
+    images,
     infra_envs,
     installation,
     logs,
@@ -20,11 +22,13 @@ from . import (
 
 __all__ = [
     "agents",
+    "catalog",
     "cluster_settings",
     "cluster_update",
     "clusters",
     "host_actions",
     "hosts",
+    "images",
     "infra_envs",
     "installation",
     "logs",

@@ -261,7 +261,7 @@ def credentials(e: Engine, call: Call) -> Any:
     console = any(
         op["name"] == "console" and op.get("status") == "available" for op in cluster.get("monitored_operators", [])
     )
-    if not (e.config.abi or console) or cluster["status"] in BEFORE_INSTALL - {"ready"}:
+    if not (e.config.abi or console) or cluster["status"] in BEFORE_INSTALL - {Status.READY}:
         raise ApiError(
             409,
             "console-url isn't available yet, it will be once console operator is ready as part of cluster finalizing stage",

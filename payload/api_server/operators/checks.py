@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .. import features
+from .. import features, releases
 from ..facts import is_sno, role_of, schedulable_masters
 from ..hardware import Inventory
 from ..objects import Cluster, Host
@@ -211,7 +211,7 @@ def validate_cluster(name: str, v: View) -> Result:
     of all hosts together. `name` is a key of OPERATORS.
     """
     version, cpu = str(v.cluster.get("openshift_version", "")), str(v.cluster.get("cpu_architecture", "x86_64"))
-    filters = features.Filters(version, features.architecture(cpu))
+    filters = features.Filters(version, releases.architecture(cpu))
     op = OPERATORS[name]
     if op.validate_cpu and features.FEATURES[op.feature].incompatible_cpu(filters):
         return FAILURE, f"{op.full_name} is not supported for {cpu} CPU architecture."

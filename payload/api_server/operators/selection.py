@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .. import features
+from .. import features, releases
 from ..bodies import OperatorChoice
 from ..facts import is_sno
 from ..objects import BundleChoice, Cluster, MonitoredOperator
@@ -144,7 +144,7 @@ def check(cluster: Cluster, chosen: Iterable[MonitoredOperator], cpu: str) -> No
                 continue
             if refused := conflict.refused(version) or op.too_old(version, is_sno(cluster)):
                 raise ValueError(refused)
-    filters = features.Filters(version, features.architecture(cpu))
+    filters = features.Filters(version, releases.architecture(cpu))
     bad = [
         OPERATORS[name].full_name
         for name in names

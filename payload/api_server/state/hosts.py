@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ....plugins.module_utils.vocabulary import FAILED_WITH_CLUSTER
 from ....plugins.module_utils.vocabulary import HostStatus as Status
 from .machine import SAME, HostRule
 from .machine import HostCondition as C
 from .machine import HostEffect as E
 from .machine import HostTrigger as Trigger
 from .texts import (
-    CLUSTER_FAILED,
     DISCONNECTED,
     IN_PROGRESS,
     INSTALL_TIMEOUT,
@@ -122,7 +122,7 @@ HOST_RULES: tuple[HostRule, ...] = (
     HostRule(
         Trigger.REFRESH,
         {Status.INSTALLING, Status.IN_PROGRESS, Status.INSTALLED, Status.RESETTING_PENDING, Status.PENDING_USER_ACTION}, Status.ERROR,
-        when=(C.CLUSTER_ERROR,), unless=(C.DAY2,), info=CLUSTER_FAILED),
+        when=(C.CLUSTER_ERROR,), unless=(C.DAY2,), info=FAILED_WITH_CLUSTER),
     HostRule(Trigger.REFRESH, {Status.INSTALLING}, Status.ERROR, when=(C.INSTALL_TIMEOUT,), info=INSTALL_TIMEOUT),
     HostRule(Trigger.REFRESH, _INSTALLING, Status.ERROR, unless=(C.ONLINE, C.SOFT_TIMEOUTS), info=LOST),
     HostRule(

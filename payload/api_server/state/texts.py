@@ -17,7 +17,6 @@ LOST_PREPARING = "Host failed to install due to timeout while connecting to host
 SOFT_LOST = "Host is failing to perform periodic health check during the installation phase."
 SOFT_FOUND = "Host recovered from failure to perform periodic health check during the installation phase."
 LOST = "Host failed to install due to timeout while connecting to host during the installation phase."
-CLUSTER_FAILED = "Host is part of a cluster that failed to install"
 INSTALL_TIMEOUT = "Host failed to install due to timeout while starting installation"
 STAGE_TIMEOUT = "Host failed to install because its installation stage $STAGE took longer than expected $MAX_TIME"
 NO_PROGRESS = (

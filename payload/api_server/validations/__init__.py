@@ -38,7 +38,6 @@ __all__ = [
     "INPUT",
     "MIN_HARDWARE",
     "NEVER_IGNORED",
-    "NOT_BLOCKING",
     "SUFFICIENT",
     "UNBOUND",
     "UNBOUND_REQUIRED",
@@ -148,8 +147,6 @@ def _at(table: Iterable[Validation[V]], *gates: Gate) -> tuple[str, ...]:
 
 
 MIN_HARDWARE, INPUT, SUFFICIENT = _at(HOST, Gate.HARDWARE), _at(HOST, Gate.INPUT), _at(HOST, Gate.READINESS)
-#: Shown, but they do not block an installation.
-NOT_BLOCKING = frozenset(_at(HOST, Gate.PRESENCE, Gate.WARNING))
 CLUSTER_INPUT, CLUSTER_SUFFICIENT = _at(CLUSTER, Gate.INPUT), _at(CLUSTER, Gate.READINESS)
 #: What is looked at in a host of no cluster, and what of it must hold before the host is bound to one.
 UNBOUND = tuple(entry for entry in HOST if entry.unbound is not Unbound.NO)

@@ -33,8 +33,8 @@ class Category(StrEnum):
 class Gate(Enum):
     """What a validation that fails holds back.
 
-    `validations` derives its tables of ids from it (MIN_HARDWARE, INPUT, SUFFICIENT, NOT_BLOCKING and those of
-    clusters), and the conditions of the state machines read these tables. Each validation has exactly one gate.
+    `validations` derives its tables of ids from it (MIN_HARDWARE, INPUT, SUFFICIENT and those of clusters), and the
+    conditions of the state machines read these tables. Each validation has exactly one gate.
     """
 
     #: Whether the host reports to the service at all: the state machine has conditions of its own for it.

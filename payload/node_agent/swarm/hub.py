@@ -18,6 +18,7 @@ from typing import Any
 
 from ....plugins.module_utils._deps import optional
 from ....plugins.module_utils.documents import DocumentError, load_json, load_yaml, load_yaml_all, read_file
+from ....plugins.module_utils.vocabulary import Status
 from ..protocol import Conversation, Request, Response, Wait
 from .hardware import Cluster, existing_cluster
 from .output import problem
@@ -367,7 +368,7 @@ def look(cluster: Cluster, numbers: Callable[[str], int | None]) -> Conversation
             }
         )
     state = ((answer.body.get("status") or {}).get("debugInfo") or {}).get("state", "")
-    return {"status": "installed" if condition(answer.body, "Completed") else state, "hosts": hosts}
+    return {"status": Status.INSTALLED if condition(answer.body, "Completed") else state, "hosts": hosts}
 
 
 def remove(cluster: Cluster) -> Conversation:

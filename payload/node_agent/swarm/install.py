@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ....plugins.module_utils.vocabulary import LAB_VERSION, Finalizing, Stage, Status
+from ....plugins.module_utils.vocabulary import LAB_VERSION, ClusterStatus, Finalizing, Stage, Status
 from ..protocol import API, Conversation, Identity, Request, Response, Wait, exchange
 from .hardware import Cluster, Host
 from .settings import FINALIZING_STAGES, OLM_STAGES, STAGE_SECONDS, Settings
@@ -15,7 +15,7 @@ from .settings import FINALIZING_STAGES, OLM_STAGES, STAGE_SECONDS, Settings
 TRIES = 360
 DELETED = "deleted"
 BROKEN = "broken"
-OVER = (Status.INSTALLED, Status.ERROR, Status.CANCELLED, "adding-hosts", DELETED)
+OVER = (Status.INSTALLED, Status.ERROR, Status.CANCELLED, ClusterStatus.ADDING_HOSTS, DELETED)
 UNDER_WAY = (Status.PREPARING, Status.INSTALLING, Status.FINALIZING, Status.PENDING_USER_ACTION)
 DONE_MASTERS = 2
 

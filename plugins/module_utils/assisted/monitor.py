@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..documents import load_json
-from ..vocabulary import Status
+from ..vocabulary import ClusterStatus, Status
 from ..watch import Message
 
 STATUS_TEXT = {
-    "adding-hosts": "Cluster is adding hosts",
+    ClusterStatus.ADDING_HOSTS: "Cluster is adding hosts",
     Status.CANCELLED: "Cluster installation cancelled",
     Status.ERROR: "Cluster has hosts in error",
     Status.FINALIZING: "Finalizing cluster installation",
@@ -75,16 +75,16 @@ class Monitor:
                     if h["status"] == status
                 ]
         self.status = status
-        if status != "ready" or self.not_ready_since is None:
+        if status != Status.READY or self.not_ready_since is None:
             self.not_ready_since = now
         self.retry = None
         if status == Status.CANCELLED:
             self.fatal = "cluster installation was cancelled"
         if status in ERRORED:
             self.retry = "cluster has stopped installing... working to recover installation"
-        elif status == "ready" and before == Status.PREPARING:
+        elif status == Status.READY and before == Status.PREPARING:
             self.retry = "failed to prepare cluster installation, retrying"
-        elif status == "ready" and now - self.not_ready_since > READY_LIMIT:
+        elif status == Status.READY and now - self.not_ready_since > READY_LIMIT:
             self.fatal = "failed to progress after all hosts available"
         return messages
 

@@ -13,9 +13,8 @@ from typing import Any, Protocol
 
 from ..documents import DocumentError, load_json, load_yaml_all, read_file
 from ..errors import LabError
-from ..vocabulary import PLATFORMS
+from ..vocabulary import INSTALL_CONFIG_OVERRIDES, PLATFORMS
 
-OVERRIDES = "agent-install.openshift.io/install-config-overrides"
 _PLATFORMS = {kind: name for name, kind in PLATFORMS.items()}
 
 
@@ -180,7 +179,7 @@ def register_cluster(api: Api, folder: Path, extra: Mapping[str, bytes], say: Ca
     annotations = (one(folder, "agent-cluster-install.yaml", "AgentClusterInstall").get("metadata") or {}).get(
         "annotations"
     ) or {}
-    overrides = annotations.get(OVERRIDES)
+    overrides = annotations.get(INSTALL_CONFIG_OVERRIDES)
     if overrides:
         found = api.call("GET", f"/clusters/{cluster['id']}").get("install_config_overrides")
         if _json(overrides) != _json(found or "null"):
@@ -192,9 +191,9 @@ def register_cluster(api: Api, folder: Path, extra: Mapping[str, bytes], say: Ca
 
 def _json(text: str) -> Any:
     try:
-        return load_json(text, name=OVERRIDES)
+        return load_json(text, name=INSTALL_CONFIG_OVERRIDES)
     except ValueError:
-        raise ClientError(f"annotation {OVERRIDES} of the AgentClusterInstall is not JSON") from None
+        raise ClientError(f"annotation {INSTALL_CONFIG_OVERRIDES} of the AgentClusterInstall is not JSON") from None
 
 
 def _extra_manifests(api: Api, cluster_id: str, extra: Mapping[str, bytes], say: Callable[[str], None]) -> None:

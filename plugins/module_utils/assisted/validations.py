@@ -1,7 +1,6 @@
 """Host validations of the assisted service that the report treats in a way of their own.
 
-Made from `payload/api_server/validations`, which the collection's side does not import:
-`AGENTLAB_UPDATE_GOLDEN=1 pytest tests/unit/api_server/test_validation_traits.py`.
+Those of `payload/api_server/validations`, which the collection's side does not import; ci/generate.py writes this file.
 """
 
 from __future__ import annotations

@@ -215,9 +215,10 @@ def _tokens(build: Build) -> dict[str, str]:
 _IC, _AC, _AH, _RI = "Install Config", "Agent Config", "Agent Hosts", "Release Image"
 _CM = DIRECTORY
 _CERTIFICATES = tuple(f"Certificate ({name})" for name in credentials.SIGNERS)
-_ZTP = ("Agent PullSecret", "InfraEnv Config", "NMState Config", "AgentClusterInstall Config",
-        "ClusterDeployment Config", "ClusterImageSet Config")  # fmt: skip
-_MIRROR = ("Mirror Registries Config", "Mirror Registries Certificate File")
+ZTP = ("Agent PullSecret", "InfraEnv Config", "NMState Config", "AgentClusterInstall Config",
+       "ClusterDeployment Config", "ClusterImageSet Config")  # fmt: skip
+"""The manifests of zero touch provisioning, which users may write in place of install-config.yaml."""
+MIRROR = ("Mirror Registries Config", "Mirror Registries Certificate File")
 ASSETS: tuple[Asset, ...] = (
     Asset(_RI, "*releaseimage.Image", follow=True,
           generate=lambda b: {"PullSpec": b.release_image, "Version": b.version, "Profile": b.profile.name}),
@@ -255,7 +256,7 @@ ASSETS: tuple[Asset, ...] = (
           load=lambda b, texts: {"Config": load_cluster_image_set(one_text(texts), b.release_image),
                                  "File": one_text(texts)},
           sources=(f"{_CM}/cluster-image-set.yaml",), files=_file(f"{_CM}/cluster-image-set.yaml")),
-    Asset("Agent Manifests", "*manifests.AgentManifests", _ZTP, generate=_agent_manifests, volatile=True),
+    Asset("Agent Manifests", "*manifests.AgentManifests", ZTP, generate=_agent_manifests, volatile=True),
     Asset("Extra Manifests", "*manifests.ExtraManifests", load=inputs.load_extra_manifests, sources=("openshift/*",),
           removable=True),
     Asset("Mirror Registries Config", "*mirror.RegistriesConf", (_IC, _RI), generate=inputs.make_registries,
@@ -281,12 +282,12 @@ ASSETS: tuple[Asset, ...] = (
           generate=_kubeconfig, files=_file("auth/kubeconfig", SECRET)),
     Asset("Agent Installer Ignition", "*image.Ignition",
           ("Agent Workflow", "Agent Manifests", "Extra Manifests", *_CERTIFICATES, "Kubeadmin Password", _IC, _AC, _AH,
-           *_MIRROR, "Agent Installer API Auth Config", "Agent Installer InfraEnv ID", "Fencing Credentials"),
+           *MIRROR, "Agent Installer API Auth Config", "Agent Installer InfraEnv ID", "Fencing Credentials"),
           generate=ignition.install, volatile=True,
           persist=lambda value: {key: value[key] for key in ("RendezvousIP", "CPUArch")}),
     Asset("Agent ISO/PXE files Kernel Arguments", "*image.Kargs", ("AgentClusterInstall Config",),
           generate=image.kernel_arguments, volatile=True),
-    Asset("Base ISO Image", "*image.BaseIso", ("Agent Manifests", *_MIRROR), generate=base_iso, volatile=True),
+    Asset("Base ISO Image", "*image.BaseIso", ("Agent Manifests", *MIRROR), generate=base_iso, volatile=True),
     Asset("Agent Installer Artifacts", "*image.AgentArtifacts",
           # The base ISO first: the Ignition's text about the OS image depends on it.
           ("Agent Manifests", "Base ISO Image", "Agent Installer Ignition", "Agent ISO/PXE files Kernel Arguments", _AC),
@@ -304,7 +305,7 @@ ASSETS: tuple[Asset, ...] = (
           generate=ignition.unconfigured, volatile=True,
           files=lambda value: {"unconfigured-agent.ign": (dumps(value["Config"]), 0o644)}),
     *(Asset(f"Agent {name} ISO", "*image.Ignition",
-            ("InfraEnv Config", "Agent PullSecret", "ClusterImageSet Config", "NMState Config", _AC, _AH, *_MIRROR, "Base ISO Image",
+            ("InfraEnv Config", "Agent PullSecret", "ClusterImageSet Config", "NMState Config", _AC, _AH, *MIRROR, "Base ISO Image",
              "Agent Installer API Auth Config", "Agent Installer InfraEnv ID"),
             generate=partial(image.unconfigured_iso, interactive=name == "Interactive"), volatile=True, persist=dict)
       for name in ("Unconfigured", "Interactive")),

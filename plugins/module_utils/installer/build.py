@@ -18,7 +18,7 @@ from ..releases import ReleaseProfile, UnknownRelease, by_name, by_version
 from ..releases.distributions import of_version
 from ..releases.model import PROFILE_VARIABLE
 from ..state import write_atomic
-from ..vocabulary import Component
+from ..vocabulary import Component, go_arch
 from . import credentials, mirrors
 from .errors import InstallerError
 from .install_config import default_stream
@@ -28,8 +28,6 @@ from .store import Store
 
 if TYPE_CHECKING:
     from .joiner.cluster import ClusterInfo, Member
-
-GO_ARCH = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64le", "s390x": "s390x"}
 
 
 @dataclass(frozen=True)
@@ -278,7 +276,7 @@ class Build:
         key = json.dumps([secret, registries, bundle, arch], sort_keys=True)
         if key not in self._releases:
             registry = Registry(auths, bundle, lambda pullspec: mirrors.mirrors_of(pullspec, registries))
-            self._releases[key] = Release(self.release_image, registry, GO_ARCH.get(arch, arch))
+            self._releases[key] = Release(self.release_image, registry, go_arch(arch))
         return self._releases[key]
 
     @functools.cached_property

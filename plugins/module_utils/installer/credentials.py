@@ -167,13 +167,14 @@ def trusts_more(there: bytes, made: bytes) -> bool:
     return before == after and trusted.endswith(ours)
 
 
-def password() -> dict[str, str]:
-    """A new kubeadmin password, `xxxxx-xxxxx-xxxxx-xxxxx`, and its bcrypt hash: {"password", "hash"}.
+def new_password() -> str:
+    """A new kubeadmin password, `xxxxx-xxxxx-xxxxx-xxxxx`, without characters that are easily confused."""
+    return "-".join("".join(secrets.choice(_ALPHABET) for __ in range(5)) for __ in range(4))
 
-    The alphabet has no characters that are easily confused. The hash has cost 10 and prefix $2a$.
-    """
-    groups = ("".join(secrets.choice(_ALPHABET) for __ in range(5)) for __ in range(4))
-    text = "-".join(groups)
+
+def password() -> dict[str, str]:
+    """A `new_password` and its bcrypt hash: {"password", "hash"}. The hash has cost 10 and prefix $2a$."""
+    text = new_password()
     return {"password": text, "hash": bcrypt.hashpw(text.encode(), bcrypt.gensalt(10, b"2a")).decode()}
 
 

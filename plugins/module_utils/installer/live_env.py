@@ -12,7 +12,7 @@ from ..ignition.config import Config
 from ..ignition.live import add_files, env_file
 from ..releases import by_version
 from ..releases.model import PROFILE_VARIABLE
-from ..vocabulary import Port
+from ..vocabulary import Port, rpm_arch
 from . import mirrors
 from .build import Build
 from .errors import InstallerError
@@ -28,7 +28,6 @@ RENDEZVOUS_TEMPLATE = f"{RENDEZVOUS_ENV}.template"
 INTERACTIVE_UI = f"{ASSISTED}/interactive-ui"
 _LAST = "HOST_STAGE_WAITING_FOR_CONTROL_PLANE_TIMEOUT"
 _ALL_ARCHITECTURES = ["aarch64", "x86_64", "ppc64le", "s390x"]
-_RPM = {"amd64": "x86_64", "arm64": "aarch64"}
 _SYSTEM_BUNDLE = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
 OWN_BUNDLE = "/etc/pki/ca-trust/source/anchors/domain.crt"
 # What a config image carries, by what the path contains; the rendezvous file comes last, since it starts everything.
@@ -106,7 +105,7 @@ def template_data(
         )
         build.log.debug(facts["error"])
     elif cluster:
-        release_arch = _RPM.get(facts["architecture"], facts["architecture"]) or arch
+        release_arch = rpm_arch(facts["architecture"]) or arch
         build.log.debug(f"Found Release Image Architecture: {release_arch}")
     internal_release = any(
         re.search(r"^kind: InternalReleaseImage$", text, re.M) for text in (_extra(build) or {}).values()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..log import Log
 from ..vocabulary import Exit
-from .assets import ASSETS
+from .assets import ASSETS, MIRROR, ZTP
 from .build import Build, Options
 from .errors import InstallerError
 from .store import Asset, Store
@@ -35,7 +35,7 @@ TARGETS: dict[str, Target] = {
     "agent-config-template": Target("Agent-Config-Template", ("Agent Config Template",), ("",)),
     "cluster-manifests": Target(
         "Cluster-Manifests",
-        ("Agent Manifests", "Mirror Registries Config", "Mirror Registries Certificate File"),
+        ("Agent Manifests", *MIRROR),
         ("cluster-manifests", "mirror"),
     ),
     "image": Target("Image", ("Agent Installer ISO", *_AUTH)),
@@ -67,8 +67,6 @@ _UNWRITTEN = {
     "Agent Config ISO": "cannot generate Config image due to configuration errors",
     "Agent Installer Unconfigured Ignition": "attempting to persist a UnconfiguredIgnition that has not been generated",
 }
-_ZTP = ("Agent PullSecret", "InfraEnv Config", "NMState Config", "AgentClusterInstall Config",
-        "ClusterDeployment Config", "ClusterImageSet Config")  # fmt: skip
 
 
 @dataclass
@@ -162,7 +160,7 @@ def _refuse_to_overwrite(directory: Path, outputs: dict[str, tuple[bytes, int]])
 
 def _outputs(store: Store, target: Target, name: str) -> dict[str, tuple[bytes, int]]:
     if name == "cluster-manifests":
-        return store.outputs((*target.assets, *_ZTP))
+        return store.outputs((*target.assets, *ZTP))
     found = store.outputs(target.assets)
     if name == "certificates":
         password = store.value("Kubeadmin Password")
@@ -184,7 +182,7 @@ def _remember(build: Build, store: Store) -> None:
 
 def _consume(store: Store, fetched: list[str], directory: Path, log: Log) -> None:
     """Delete the inputs of this run as upstream does, but not what it has made."""
-    kept = set(store.outputs((*fetched, *(_ZTP if "Agent Manifests" in fetched else ()))))
+    kept = set(store.outputs((*fetched, *(ZTP if "Agent Manifests" in fetched else ()))))
     for name, paths in store.inputs().items():
         gone = [path for path in paths if path not in kept]
         if gone:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ..files import size_text
 from ..releases.distributions import public_image
+from ..vocabulary import rpm_arch
 from .content import Descriptor, RegistryError
 from .mirror_set import MirrorSource
 from .payload import Release
@@ -28,7 +29,6 @@ ATTEMPTS = 5
 """How often one image is tried."""
 PAUSES = (1.0, 2.0, 4.0, 8.0)
 """Seconds before each further attempt."""
-_SHORT_ARCHES = {"amd64": "x86_64", "arm64": "aarch64"}
 # What skopeo prints -> what it means, and whether another attempt is useless. The first that matches counts.
 _CAUSES = (
     (r"x509|certificate", "the certificate of a registry is not trusted", True),
@@ -121,7 +121,7 @@ def release_parts(registry: Registry, pullspec: str, arch: str = "amd64") -> lis
     Raises `RegistryError` for an image that is not a release, and for one that cannot be read.
     """
     release = Release(pullspec, registry, arch)
-    name = _tag(f"{release.version}-{_SHORT_ARCHES.get(release.architecture, release.architecture)}")
+    name = _tag(f"{release.version}-{rpm_arch(release.architecture)}")
     return [
         *(
             part

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ..files import staging
+from ..vocabulary import HARDWARE_REQUIREMENTS
 from . import layers
 from .content import RegistryError, parsed
 from .registry import Registry
 
 MANIFESTS = "release-manifests/"
-HW_REQUIREMENTS = "io.agentlab.hw-validator-requirements"
 MOST_SMALL, MOST_MATCHING, MOST_EXTRACTED = 64 * 2**20, 512 * 2**20, 16 * 2**30
 """Bytes of a file that is read, of all that match patterns, of a file that is extracted."""
 
@@ -89,7 +89,7 @@ class Release:
     @property
     def hw_requirements(self) -> str:
         """The hardware thresholds that this payload carries as JSON text; "" when it leaves them to the installer."""
-        value = (self.metadata.get("metadata") or {}).get(HW_REQUIREMENTS, "")
+        value = (self.metadata.get("metadata") or {}).get(HARDWARE_REQUIREMENTS, "")
         return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 

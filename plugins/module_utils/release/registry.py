@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import http.client
 import re
 import socket
@@ -297,11 +296,3 @@ def _reason(error: Exception) -> str:
     if isinstance(inner, socket.gaierror):
         return f"its name does not resolve: {inner.strerror}"
     return str(inner) or type(inner).__name__
-
-
-def basic_auth(user: str, password: str) -> str:
-    """The `auth` value of a pull secret entry.
-
-    It is base64 of `user:password` (RFC 7617).
-    """
-    return base64.b64encode(f"{user}:{password}".encode()).decode()

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-_ARCHES = {"amd64": "x86_64", "arm64": "aarch64"}
+from ..vocabulary import rpm_arch
+
 _OKD = re.compile(r"\d+\.\d+\.\d+-(0\.)?okd-", re.ASCII)
 PUBLIC_REGISTRY = "quay.io"
 """The registry whose images the assisted service pulls without an entry in the pull secret, unless there are mirrors."""
@@ -41,7 +42,7 @@ class Distribution:
         """
         for form, place in self.images.items():
             if re.fullmatch(form, version, re.ASCII):
-                return place.format(version=version, arch=_ARCHES.get(arch, arch))
+                return place.format(version=version, arch=rpm_arch(arch))
         return None
 
 

@@ -22,7 +22,7 @@ from ..plan import hypervisors
 from ..plan.faults import EXTRA
 from ..plan.machines import carried, interfaces, virtual
 from ..plan.outside import machines
-from ..vocabulary import Port, Stage, Status
+from ..vocabulary import FAILED_WITH_CLUSTER, Port, Stage, Status
 from .evidence import RESTARTS, Facts
 
 SURE, LIKELY = 60.0, 360.0
@@ -60,7 +60,6 @@ PREPARING_FAILED = re.compile(
     r"\((?:Host failed to prepare for installation due to following failing validation\(s\): )?(.*)\)"
 )
 # The service's message for hosts that failed because of another host.
-FAILED_WITH_CLUSTER = "Host is part of a cluster that failed to install"
 # Status of a host that cannot continue by itself -> grace period.
 BROKEN: dict[str, float | None] = {
     Status.ERROR: SURE, Status.CANCELLED: SURE, Status.DISCONNECTED: LIKELY, Status.PENDING_USER_ACTION: LIKELY, Status.PREPARING_FAILED: None,
@@ -340,7 +339,7 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
 def _warnings(facts: Facts, of: Collection[str]) -> Iterator[Cause]:
     """Validations that fail without blocking a host."""
     for host in (facts.cluster or {}).get("hosts") or []:
-        for message, __ in _failing(host, of) if host["status"] != "installed" else ():
+        for message, __ in _failing(host, of) if host["status"] != Status.INSTALLED else ():
             yield Cause(f"host {host_name(host)} fails a validation: {message}", facts.again())
 
 

@@ -15,12 +15,11 @@ from ..plan import rundir
 from ..plan.model import Plan
 from ..plan.stored import checked
 from ..shapes import Shape, ShapeError, check
-from ..state.recording import CAUSES, FILE, PROFILE, Answer, Player, Tape, at_the_end, load
+from ..state.recording import CAUSES, FILE, PROFILE, Player, Tape, at_the_end, load
 from .causes import Cause, signs
 from .evidence import Facts, Unit
 
 PLAN = "/plan"
-_TEXTS: Shape = {"*": str}
 _UNITS: Shape = {"*": {"state!": str, "restarts": int, "said": str}}
 
 
@@ -53,36 +52,6 @@ def plan_of(player: Player) -> Plan | None:
     """Return the plan of a recording; None if it has none. Raises `PlanError` for one of another form."""
     found = _body(player, PLAN, dict, None)
     return checked(found) if found is not None else None
-
-
-def replayed(player: Player, plan: Plan, run_dir: Path | None = None) -> Facts:
-    """Return the facts at the current time of a player.
-
-    run_dir: that commands in the causes name. What has another form than expected is left out.
-    """
-    nodes = _items(player, "/api/v1/nodes", objects.NODES)
-    live = _ok(player.get("openshift", "/version"))
-    if not live and nodes is not None and player.get("openshift", "/version") is not None:
-        nodes = None
-    refused = player.get("assisted", "/infra-envs")
-    return Facts(
-        plan=plan,
-        domains=_body(player, "/domains", _TEXTS, None),
-        consoles=_body(player, "/consoles", _TEXTS, {}),
-        cluster=cluster(player),
-        events=events(player),
-        nodes=[] if nodes is None and live else nodes,
-        operators=operators(player),
-        pods=_items(player, "/api/v1/pods", objects.PODS) or (),
-        reachable=_body(player, "/reachable", {"*": bool}, {}),
-        services=_body(player, "/services", _TEXTS, {}),
-        node_zero=_units(player),
-        rendezvous_ip=_body(player, "/rendezvous-ip", str, ""),
-        refusal=f"HTTP 401: {refused.body}" if refused and refused.status == 401 else "",
-        refused=_body(player, "/refused", _TEXTS, {}),
-        installer=_body(player, "/installer", str, ""),
-        run_dir=run_dir,
-    )
 
 
 def recorded_units(run_dir: Path) -> dict[str, Unit]:
@@ -136,10 +105,6 @@ def _fits(value: object, shape: Shape) -> bool:
     except ShapeError:
         return False
     return True
-
-
-def _ok(answer: Answer | None) -> bool:
-    return answer is not None and answer.status == 200
 
 
 def _items(player: Player, path: str, shape: Shape) -> list[dict[str, Any]] | None:

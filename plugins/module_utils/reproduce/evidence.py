@@ -39,7 +39,6 @@ KINDS: dict[str, re.Pattern[str]] = {
     "rendezvous": re.compile(r"(.*/)?rendezvous-host\.env"),
 }
 _INNER = re.compile(r"(.*/)?agent-gather[^/]*\.tar\.(xz|gz)")
-_ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz")
 
 
 class File(NamedTuple):

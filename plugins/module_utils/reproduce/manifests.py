@@ -11,15 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..documents import DocumentError, load_json
+from ..vocabulary import INSTALL_CONFIG_OVERRIDES, PLATFORMS
 
-_OVERRIDES = "agent-install.openshift.io/install-config-overrides"
-_PLATFORMS = {
-    "BareMetal": "baremetal",
-    "None": "none",
-    "VSphere": "vsphere",
-    "Nutanix": "nutanix",
-    "External": "external",
-}
+_PLATFORMS = {kind: name for name, kind in PLATFORMS.items()}
 _NODE_ZERO = re.compile(r"^NODE_ZERO_IP=(\S+)$", re.M)
 
 
@@ -65,9 +59,9 @@ def agent_config(hosts: Iterable[Mapping[str, object]], environment: str) -> dic
 
 def _overrides(install: Mapping[str, object]) -> dict[str, Any]:
     """Return the fields of install-config that the service gets as an annotation; networks and platform are in the manifest itself."""
-    text = _map(_map(install, "metadata"), "annotations").get(_OVERRIDES)
+    text = _map(_map(install, "metadata"), "annotations").get(INSTALL_CONFIG_OVERRIDES)
     try:
-        found = load_json(text, name=_OVERRIDES) if isinstance(text, str) else {}
+        found = load_json(text, name=INSTALL_CONFIG_OVERRIDES) if isinstance(text, str) else {}
     except DocumentError:
         return {}
     return (

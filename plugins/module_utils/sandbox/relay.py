@@ -169,7 +169,7 @@ class Line:
             wire.bind((self.device, _ETH_P_ALL))
             tap = self._tap()
             try:
-                _deaf(self.device)
+                deaf(self.device)
                 run("ip", "link", "set", "dev", self.device, "nomaster", "arp", "off")
                 run("ip", "link", "set", "dev", self.tap, "master", state["bridge"], "up")
                 Copier(wire, tap, self._state).run()
@@ -184,7 +184,7 @@ class Line:
         request = struct.pack("16sH22x", self.tap.encode(), _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR)
         fcntl.ioctl(handle, _TUNSETIFF, request)
         fcntl.ioctl(handle, _TUNSETOFFLOAD, _ALL_OFFLOADS)
-        _deaf(self.tap)
+        deaf(self.tap)
         mtu = Path(f"/sys/class/net/{self.device}/mtu").read_text().strip()
         run("ip", "link", "set", "dev", self.tap, "mtu", mtu, "arp", "off")
         return handle
@@ -346,7 +346,7 @@ def run(*command: str) -> None:
         raise LineError(f"{' '.join(command[:3])}: {(done.stderr or done.stdout).strip()}")
 
 
-def _deaf(link: str) -> None:
+def deaf(link: str) -> None:
     """Let the kernel itself not answer on a link: its frames are those of the machine."""
     setting = Path(f"/proc/sys/net/ipv6/conf/{link}/disable_ipv6")
     if setting.exists():

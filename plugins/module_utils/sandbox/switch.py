@@ -18,6 +18,7 @@ from typing import NamedTuple
 from ..errors import LabError
 from ..plan.machines import Nic, Node
 from ..plan.model import Plan
+from .relay import deaf
 
 PROGRAMS = {
     "ovs-vswitchd": "openvswitch-switch",
@@ -205,7 +206,7 @@ def ensure(switch: Switch, *, check: bool = False) -> list[dict[str, str]]:
         for bridge, lines in flows(switch).items():
             _run("ovs-ofctl", "add-flows", bridge, "-", given="\n".join(lines) + "\n")
         for uplink in switch.uplinks:
-            _deaf(uplink.port)
+            deaf(uplink.port)
             _run("ip", "link", "set", "dev", uplink.port, "master", uplink.bridge, "up")
     after = "".join(f"{' '.join(command)}\n" for command in transaction)
     return [{"name": "switch", "before": "", "after": after}]
@@ -231,14 +232,8 @@ def _tap(name: str, mtu: int) -> None:
     """Create a tap for a machine. The kernel itself must not answer on it: its frames are those of the switch."""
     if not Path(f"/sys/class/net/{name}").exists():
         _run("ip", "tuntap", "add", "dev", name, "mode", "tap")
-    _deaf(name)
+    deaf(name)
     _run("ip", "link", "set", "dev", name, "mtu", str(mtu), "arp", "off", "up")
-
-
-def _deaf(link: str) -> None:
-    setting = Path(f"/proc/sys/net/ipv6/conf/{link}/disable_ipv6")
-    if setting.exists():
-        setting.write_text("1")
 
 
 def _run(*command: str, given: str = "", check: bool = True) -> str:

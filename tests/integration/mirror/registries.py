@@ -20,8 +20,7 @@ from typing import Any
 import bcrypt
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import certificates
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import basic_auth
-from ansible_collections.agentlab.ocp.tests.unit.release.fake_registry import LAYER, layer_of
+from ansible_collections.agentlab.ocp.tests.unit.release.fake_registry import LAYER, basic_auth, layer_of
 
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.release import mirror
 from ansible_collections.agentlab.ocp.plugins.module_utils.release.content import RegistryError
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import Registry, basic_auth
+from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import Registry
 
-from .registries import Store, two
+from .registries import Store, basic_auth, two
 
 
 @pytest.fixture

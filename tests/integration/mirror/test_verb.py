@@ -16,10 +16,9 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import mirror as verb
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, inputs, profile, rundir, secrets
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import basic_auth
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import services
 
-from .registries import Store, two
+from .registries import Store, basic_auth, two
 
 PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"

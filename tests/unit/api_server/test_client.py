@@ -50,7 +50,7 @@ def manifests(folder: Path, masters: int = 3, workers: int = 0, static: bool = F
             "metadata": {
                 "name": "ostest",
                 "annotations": {
-                    registration.OVERRIDES: '{"fips":false,"capabilities":{"baselineCapabilitySet":"None"}}'
+                    registration.INSTALL_CONFIG_OVERRIDES: '{"fips":false,"capabilities":{"baselineCapabilitySet":"None"}}'
                 },
             },
             "spec": {

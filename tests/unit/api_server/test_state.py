@@ -596,10 +596,10 @@ def test_conditions_and_effects_are_known_on_both_sides() -> None:
     bound = [rule for rule in host["refresh"] if not all(status.endswith("unbound") for status in rule.sources)]
     assert asked(cluster["refresh"]) == keys("refresh_cluster", "conditions")
     assert asked(host["progress"]) == keys("progress", "facts")
-    assert asked(host["refresh"]) == keys("refresh_host", "conditions")
+    assert asked(host["refresh"]) == keys("_host_conditions", "conditions")
     assert asked(rule for rule in host["refresh"] if rule not in bound) <= keys("refresh_unbound", "conditions")
     assert asked(state.HOST_RULES) == set(state.HostCondition) and asked(state.CLUSTER_RULES) == set(
         state.ClusterCondition
     )
-    assert done(state.HOST_RULES) == effects("refresh_host") | effects("trigger") == set(state.HostEffect)
+    assert done(state.HOST_RULES) == effects("_host_effect") | effects("trigger") == set(state.HostEffect)
     assert done(state.CLUSTER_RULES) == effects("_cluster_effect") == set(state.ClusterEffect)

@@ -11,6 +11,7 @@ from ansible_collections.agentlab.ocp.payload.api_server import inventory as inv
 from ansible_collections.agentlab.ocp.payload.api_server import validations
 from ansible_collections.agentlab.ocp.payload.api_server.config import DEFAULT_REQUIREMENTS, requirements_for
 from ansible_collections.agentlab.ocp.payload.api_server.connectivity import Reach
+from ansible_collections.agentlab.ocp.payload.api_server.validations.base import Gate
 
 from . import lab
 from .description import Description
@@ -644,11 +645,9 @@ def test_quality_mtu_and_collisions() -> None:
 
 
 def test_blocking_sets() -> None:
-    every = {entry.ident for entry in validations.HOST}
-    assert (
-        set(validations.SUFFICIENT) | set(validations.MIN_HARDWARE) | set(validations.INPUT) | validations.NOT_BLOCKING
-        == every
-    )
+    every = {entry.ident: entry.gate for entry in validations.HOST}
+    blocking = {*validations.SUFFICIENT, *validations.MIN_HARDWARE, *validations.INPUT}
+    assert blocking == {ident for ident, gate in every.items() if gate not in (Gate.PRESENCE, Gate.WARNING)}
     assert "ntp-synced" not in validations.SUFFICIENT
     assert "belongs-to-majority-group" in validations.SUFFICIENT
 

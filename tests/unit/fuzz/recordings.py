@@ -14,6 +14,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report import facts, 
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import causes
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.replay.server import Playing
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import at_the_end, load
+from ansible_collections.agentlab.ocp.tests.recorded import playing
 from damage import bend, mangle
 
 JOBS = Path(__file__).parents[2] / "recorded" / "jobs"
@@ -64,7 +65,7 @@ def read(data: bytes) -> None:
         plan = facts.plan_of(end) or _plan()
     except PlanError:
         plan = _plan()
-    causes(facts.replayed(end, plan))
+    causes(playing.replayed(end, plan))
     list(replay.derived(recording))
     played = Playing(replay.Replay("x", recording, plan, [], []), 1e9)
     for path in _PATHS:

@@ -17,7 +17,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors impo
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.joiner.assets import ADD_NODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.joiner.cluster import ClusterInfo, Member
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import basic_auth
+from ansible_collections.agentlab.ocp.tests.unit.release.fake_registry import basic_auth
 
 from .conftest import ASSETS, KEY, RELEASE, host
 from .test_release import Payload, files, registry

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.build import rebuild
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import basic_auth
-from ansible_collections.agentlab.ocp.tests.unit.release.fake_registry import Fake
+from ansible_collections.agentlab.ocp.tests.unit.release.fake_registry import Fake, basic_auth
 
 NOTHING = {
     f"{prefix}-{name}": None

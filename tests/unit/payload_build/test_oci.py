@@ -131,7 +131,7 @@ def test_release_image(tmp_path: Path) -> None:
         "cli": spec,
     }
     metadata = json.loads(nodes["release-manifests/release-metadata"].data)
-    hardware = json.loads(metadata["metadata"][release.HW_REQUIREMENTS])
+    hardware = json.loads(metadata["metadata"]["io.agentlab.hw-validator-requirements"])
     assert {"version", "master", "worker", "arbiter", "sno"} == set(hardware[0])
     service = components.COMPONENTS["agent-installer-api-server"]
     assert json.loads(service.environment["PAYLOAD_HW_REQUIREMENTS"]) == hardware

@@ -15,9 +15,8 @@ import yaml
 from ansible_collections.agentlab.ocp.payload.api_server import release
 from ansible_collections.agentlab.ocp.payload.tools import oc, openshift_install
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import basic_auth
 
-from tests.unit.release.fake_registry import Fake
+from tests.unit.release.fake_registry import Fake, basic_auth
 
 SOURCE = "registry.agentlab.test/lab"
 

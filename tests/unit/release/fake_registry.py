@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import io
@@ -16,7 +17,6 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import basic_auth
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -33,6 +33,11 @@ def layer_of(files: dict[str, bytes]) -> bytes:
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
     return gzip.compress(out.getvalue(), mtime=0)
+
+
+def basic_auth(user: str, password: str) -> str:
+    """The `auth` value of a pull secret's entry (RFC 7617)."""
+    return base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 class Fake:

@@ -22,9 +22,9 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.release.payload impor
     read_files,
     read_matching,
 )
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import Registry, basic_auth
+from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import Registry
 
-from .fake_registry import LAYER, Fake, layer_of
+from .fake_registry import LAYER, Fake, basic_auth, layer_of
 
 SOURCE = "registry.agentlab.test/lab/release"
 GOOD, EVIL = b"good\n" * 1000, b"evil\n" * 1000

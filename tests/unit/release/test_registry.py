@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from collections.abc import Iterator
@@ -17,9 +16,9 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.release.payload impor
     read_files,
     read_matching,
 )
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import Registry, basic_auth, parse
+from ansible_collections.agentlab.ocp.plugins.module_utils.release.registry import Registry, parse
 
-from .fake_registry import Fake
+from .fake_registry import Fake, basic_auth
 
 SOURCE = "registry.agentlab.test/lab/release"
 
@@ -130,7 +129,3 @@ def test_pullspecs(pullspec: str, parts: tuple[str, str, str]) -> None:
 def test_no_pullspec() -> None:
     with pytest.raises(RegistryError, match="is not a pullspec"):
         parse("release")
-
-
-def test_basic_auth() -> None:
-    assert base64.b64decode(basic_auth("u", "p")) == b"u:p"

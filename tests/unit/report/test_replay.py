@@ -33,6 +33,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.reproduce import Evid
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import Player, Recorder, at_the_end, load
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import Outcome, follow
 from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Diagnosis, Seen
+from ansible_collections.agentlab.ocp.tests.recorded import playing
 
 ROOT = Path(__file__).resolve().parents[3]
 RUNS = ROOT / "tests" / "recorded" / "jobs"
@@ -56,14 +57,14 @@ def wait(job: str, kubeconfig: Path) -> tuple[Outcome, list[str]]:
     said: list[str] = []
 
     def diagnose(seen: Seen) -> Diagnosis:
-        at = facts.replayed(player, plan)
+        at = playing.replayed(player, plan)
         return Diagnosis(causes(at) if player.get("lab", facts.PLAN) else [])
 
     minutes = (JOBS[job].get("variables") or {}).get("agentlab_wait_for_stall_minutes", 15)
     known = WaitFor(plan["rendezvous"]["ip"], None, "watcher", 2400, False)
-    outcome = follow("install-complete", known, replay.Service(player), replay.Cluster(player, kubeconfig),
+    outcome = follow("install-complete", known, playing.Service(player), playing.Cluster(player, kubeconfig),
                      lambda level, text: said.append(text), stall=60 * minutes, diagnose=diagnose, controller=True,
-                     clock=replay.Clock(player))  # fmt: skip
+                     clock=playing.Clock(player))  # fmt: skip
     return outcome, said
 
 
@@ -79,7 +80,7 @@ def test_a_fault_job_ends_with_its_first_cause(job: str, tmp_path: Path) -> None
     player.seek(player.recording.length)
     plan = facts.plan_of(player)
     assert plan
-    found = causes(facts.replayed(player, plan))
+    found = causes(playing.replayed(player, plan))
     assert re.match(expected["cause"], found[0].text), found[0].text
     # What the run itself found first is what is found from its recording.
     assert player.causes()[0][0] == found[0].text
@@ -118,7 +119,7 @@ def test_what_the_lab_had_is_found_again(tmp_path: Path) -> None:
     text = (tmp_path / "r").read_text()
     assert "geheim" not in text
     assert "booting" not in text
-    found = facts.replayed(at_the_end(load(text.encode(), "r")), plan)
+    found = playing.replayed(at_the_end(load(text.encode(), "r")), plan)
     wanted = [cause.text.replace("geheim-geheim", "REDACTED") for cause in causes(made)]
     assert len(wanted) == 5
     assert [cause.text for cause in causes(found)] == wanted

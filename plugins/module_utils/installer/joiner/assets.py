@@ -7,7 +7,7 @@ from typing import Any
 from ...addresses import static_ips
 from .. import ignition, image, inputs, network
 from ..assets import ASSETS as INSTALL
-from ..assets import made, signer_names, with_text
+from ..assets import MIRROR, made, signer_names, with_text
 from ..base_iso import base_iso
 from ..build import Build
 from ..errors import InstallerError
@@ -23,7 +23,6 @@ from .cluster import ClusterInfo, agent_cluster_install, check_conflicts, instal
 
 _CI, _IC, _AN, _AH = "Agent Installer ClusterInfo", "Install Config", "AddNodes Config", "Agent Hosts"
 _MANIFESTS = ("Agent PullSecret", "InfraEnv Config", "NMState Config", "ClusterImageSet Config")
-_MIRROR = ("Mirror Registries Config", "Mirror Registries Certificate File")
 # As in the other workflow: they are kept once they were made.
 _KEPT = {asset.name: asset for asset in INSTALL if asset.name in (*signer_names(), "Kubeadmin Password",
                                                                   "Agent Installer InfraEnv ID")}  # fmt: skip
@@ -98,13 +97,13 @@ ASSETS: tuple[Asset, ...] = (
     *_KEPT.values(),
     Asset("Agent Installer API Auth Config", "*gencrypto.AuthConfig", generate=lambda b: b.options.tokens, follow=True),
     Asset("Agent Installer Ignition", "*image.Ignition",
-          ("Agent Workflow", _CI, _AN, "Agent Manifests", *_KEPT, "Agent Config", _AH, *_MIRROR,
+          ("Agent Workflow", _CI, _AN, "Agent Manifests", *_KEPT, "Agent Config", _AH, *MIRROR,
            "Agent Installer API Auth Config"),
           generate=ignition.add_nodes, volatile=True,
           persist=lambda value: {key: value[key] for key in ("RendezvousIP", "CPUArch")}),
     Asset("Agent ISO/PXE files Kernel Arguments", "*image.Kargs", ("AgentClusterInstall Config",),
           generate=image.kernel_arguments, volatile=True),
-    Asset("Base ISO Image", "*image.BaseIso", ("Agent Manifests", *_MIRROR, "AgentClusterInstall Config"),
+    Asset("Base ISO Image", "*image.BaseIso", ("Agent Manifests", *MIRROR, "AgentClusterInstall Config"),
           generate=base_iso, volatile=True),
     Asset("Agent Installer Artifacts", "*image.AgentArtifacts",
           ("Agent Manifests", "Base ISO Image", "Agent Installer Ignition", "Agent ISO/PXE files Kernel Arguments",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from ...vocabulary import PLATFORMS
+from ...vocabulary import ARCHITECTURES, INSTALL_CONFIG_OVERRIDES, PLATFORMS
 from .. import gojson
 from ..errors import FieldErrors, InstallerError
-from ..manifests.infra_env import ARCHITECTURES
-from ..manifests.overrides import OVERRIDES
 from ..models import Host, ImageSource, InstallConfig, Manifest
 from ..nodes_config import NodesConfig
 
@@ -83,7 +81,7 @@ def install_config(info: ClusterInfo, nodes: NodesConfig) -> InstallConfig:
 
 def agent_cluster_install(info: ClusterInfo) -> Manifest:
     """Return the little that images ask an AgentClusterInstall for: whether the cluster is in FIPS mode."""
-    annotations = {OVERRIDES: gojson.dumps({"fips": True})} if info["fips"] else {}
+    annotations = {INSTALL_CONFIG_OVERRIDES: gojson.dumps({"fips": True})} if info["fips"] else {}
     return {"metadata": {"annotations": annotations}, "spec": {}}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...log import Log
 from ...releases import ReleaseProfile
-from ...vocabulary import PLATFORMS, WITH_VIPS
+from ...vocabulary import INSTALL_CONFIG_OVERRIDES, PLATFORMS, WITH_VIPS
 from .. import check, gojson
 from ..errors import FieldErrors
 from ..install_config import cidr, platform_name, replicas
@@ -15,7 +15,7 @@ from ..schema import decode_file
 from ..yamlio import dump
 from . import shapes
 from .meta import DIRECTORY, metadata, names, proxy_of
-from .overrides import OVERRIDES, install_config_overrides
+from .overrides import install_config_overrides
 
 _ACI_STATUS = {"debugInfo": {"eventsURL": "", "logsURL": ""}, "progress": {"totalPercentage": 0}}
 
@@ -79,7 +79,7 @@ def agent_cluster_install(
     overrides = install_config_overrides(config, hosts, version, profile)
     extra: Meta = {}
     if overrides:
-        extra["annotations"] = {OVERRIDES: gojson.dumps(overrides)}
+        extra["annotations"] = {INSTALL_CONFIG_OVERRIDES: gojson.dumps(overrides)}
     return {
         "apiVersion": "extensions.hive.openshift.io/v1beta1", "kind": "AgentClusterInstall",
         "metadata": metadata(cluster, namespace, profile, extra), "spec": spec, "status": _ACI_STATUS,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...releases import ReleaseProfile
+from ...vocabulary import ARCHITECTURES, rpm_arch
 from ..errors import FieldErrors, InstallerError
 from ..models import AgentConfig, Host, InstallConfig, Manifest
 from ..schema import decode, decode_file
 from ..yamlio import dump, load_all
 from . import shapes
 from .meta import DIRECTORY, SELECTOR, metadata, names, proxy_of
-
-ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "ppc64le", "s390x": "s390x"}
 
 
 def infra_env(config: InstallConfig, agent_config: AgentConfig | None, profile: ReleaseProfile) -> Manifest:
@@ -76,7 +75,7 @@ def load_infra_env(text: str) -> Manifest:
     spec = found.setdefault("spec", {})
     arch = spec.get("cpuArchitecture", "")
     if arch:
-        arch = ARCHITECTURES.get(arch, arch)
+        arch = rpm_arch(arch)
         if arch not in ARCHITECTURES.values():
             raise InstallerError(f"Config.Spec.CpuArchitecture {arch} is not supported ")
         spec["cpuArchitecture"] = arch

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...releases import ReleaseProfile
+from ...vocabulary import INSTALL_CONFIG_OVERRIDES
 from .. import gojson
 from ..errors import InstallerError
 from ..install_config import default_stream, platform_name
 from ..models import Host, InstallConfig, Manifest, Section
 from ..rules.vsphere import has_credentials
 from .meta import DIRECTORY
-
-OVERRIDES = "agent-install.openshift.io/install-config-overrides"
 
 
 def install_config_overrides(
@@ -115,11 +114,13 @@ def overrides_of(aci: Manifest | None) -> dict[str, Any]:
 
     aci: the AgentClusterInstall, made or loaded. JSON that is not an object counts as none.
     """
-    text = ((aci or {}).get("metadata", {}).get("annotations") or {}).get(OVERRIDES)
+    text = ((aci or {}).get("metadata", {}).get("annotations") or {}).get(INSTALL_CONFIG_OVERRIDES)
     if not text:
         return {}
     try:
         found = gojson.loads(text)
     except gojson.JsonError as error:
-        raise InstallerError(f"{DIRECTORY}/agent-cluster-install.yaml: annotation {OVERRIDES}: {error}") from error
+        raise InstallerError(
+            f"{DIRECTORY}/agent-cluster-install.yaml: annotation {INSTALL_CONFIG_OVERRIDES}: {error}"
+        ) from error
     return found if isinstance(found, dict) else {}

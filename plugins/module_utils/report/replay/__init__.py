@@ -1,4 +1,4 @@
-"""Replay of a recording: its answers at any time of it, for clients in this process and, by `server`, for any other.
+"""Replay of a recording: its answers at any time of it; `server` gives them to clients.
 
 Time is that of the recording: its first change is at 0, and the last answers stay at the end.
 """
@@ -10,13 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from ...assisted.client import AssistedClient, path_of
-from ...cluster.client import ClusterClient
-from ...errors import AssistedError, ClusterError
 from ...plan.model import Plan
 from ...plan.stored import PlanError
 from ...reproduce.evidence import EvidenceError, collect
-from ...shapes import Shape, ShapeError, check
 from ...state.events import Event, EventLog, event, parse
 from ...state.recording import Answer, Player, Recording, at_the_end, load
 from .. import facts
@@ -84,56 +80,6 @@ def derived(recording: Recording) -> Iterator[Event]:
         made.clear()
     for text, step in player.causes():
         yield event("cause", "", text=text, level="error", next=step, at=player.wall())
-
-
-class Clock:
-    """The time of a recording (epoch) for a client in this process: sleeping takes none."""
-
-    def __init__(self, player: Player) -> None:
-        self.player = player
-        self.start = player.wall()
-
-    def time(self) -> float:
-        return self.start + self.player.now
-
-    def sleep(self, seconds: float) -> None:
-        self.player.seek(self.player.now + seconds)
-
-
-class Service(AssistedClient):
-    """A client of the recorded service."""
-
-    def __init__(self, player: Player) -> None:
-        super().__init__("replay", None)
-        self.player = player
-
-    def get(self, path: str, **query: str) -> Any:
-        found = assisted(self.player, path_of(path, query))
-        if found is None or not found.status:
-            raise AssistedError(f"{self.base}{path}: no answer")
-        if found.status >= 300:
-            raise AssistedError(f"{self.base}{path}: HTTP {found.status}: {found.body}")
-        return found.body
-
-
-class Cluster(ClusterClient):
-    """A client of the recorded OpenShift API."""
-
-    def __init__(self, player: Player, kubeconfig: Path) -> None:
-        self.player, self.kubeconfig, self.server = player, kubeconfig, "replay:"
-
-    def find(self, path: str, shape: Shape = dict) -> dict[str, Any] | None:
-        found = openshift(self.player, path)
-        if found is not None and found.status == 404:
-            return None
-        if found is None or found.status != 200:
-            raise ClusterError(f"GET {path}: " + (f"HTTP {found.status}" if found and found.status else "no answer"))
-        try:
-            check(found.body, shape, "the answer")
-        except ShapeError as error:
-            raise ClusterError(f"GET {path}: {error}") from error
-        body: dict[str, Any] = found.body
-        return body
 
 
 def openshift(player: Player, path: str) -> Answer | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import features, operators, versions
-from .calls import Call, handler
-from .engine import Engine
-from .errors import ApiError
+from .. import features, operators, releases, versions
+from ..calls import Call, handler
+from ..engine import Engine
+from ..errors import ApiError
 
 
 @handler
@@ -56,7 +56,7 @@ def operator_properties(e: Engine, call: Call) -> Any:
 def _filters(call: Call) -> features.Filters:
     """Return the filters of a query; ApiError 400 when version, architecture or platform are not supported."""
     version, given = call.query["openshift_version"], call.query.get("cpu_architecture", "x86_64")
-    cpu = features.architecture(given)
+    cpu = releases.architecture(given)
     if versions.numbers(version) is None:
         raise ApiError(400, f"invalid openshift version: Malformed version: {version[:80]}")
     if features.architecture_level(cpu, version) == features.UNAVAILABLE:
@@ -89,7 +89,7 @@ def supported_features(e: Engine, call: Call) -> Any:
     platform, name = call.query.get("platform_type", ""), call.query.get("external_platform_name", "")
     filters = features.Filters(
         call.query["openshift_version"],
-        features.architecture(call.query.get("cpu_architecture", "x86_64")),
+        releases.architecture(call.query.get("cpu_architecture", "x86_64")),
         "oci" if platform == "external" and name == "oci" else platform,
     )
     return {"features": {ident: level for ident, (level, *__) in features.levels(filters).items()}}
