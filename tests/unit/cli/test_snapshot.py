@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import time
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,11 +25,21 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "of", lambda __: None)
 
 
+@pytest.fixture
+def noticed() -> Iterator[None]:
+    """Signals that end this process, as they do unless it runs under nohup, which ignores one."""
+    before = {one: signal.signal(one, signal.SIG_DFL) for one in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for one, handler in before.items():
+        signal.signal(one, handler)
+
+
 def ends(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, how: Any) -> None:
     def act(*__: object) -> object:
         if isinstance(how, signal.Signals):
             os.kill(os.getpid(), how)
-            signal.pause()
+            time.sleep(30)  # the signal ends it
+            raise AssertionError(how)
         if isinstance(how, BaseException):
             raise how
         return how
@@ -35,6 +47,7 @@ def ends(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, how: Any) -> N
     monkeypatch.setattr(module, name, act)
 
 
+@pytest.mark.usefixtures("noticed")
 @pytest.mark.parametrize(
     ("how", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (KeyboardInterrupt(), 130)], ids=str
 )
