@@ -17,6 +17,7 @@ description:
   - A check that fails does not fail the module; see RV(ok). The role P(agentlab.ocp.validate#role) fails then.
 extends_documentation_fragment: [agentlab.ocp.module.reads]
 requirements:
+  - cryptography
   - kubernetes
   - PyYAML
   - requests

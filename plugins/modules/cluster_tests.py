@@ -15,6 +15,7 @@ description:
   - What a command changes is not known, so the module never reports a change. In check mode nothing is carried out.
 extends_documentation_fragment: [agentlab.ocp.module.no_diff, agentlab.ocp.lab.plan]
 requirements:
+  - cryptography
   - kubernetes
   - PyYAML
   - requests

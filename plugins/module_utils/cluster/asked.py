@@ -17,7 +17,7 @@ from ..merging import merge
 from ..plan import files, ipi, phases
 from ..plan.model import Plan
 from ..vocabulary import WITH_VIPS
-from . import inspection
+from . import inputs
 from .client import ClusterClient
 from .links import Finding
 
@@ -51,7 +51,7 @@ def machine_networks(plan: Plan, kube: ClusterClient) -> Iterator[Finding]:
     """
     if plan["cluster"]["platform"] in WITH_VIPS:
         own = {"machineNetwork": [{"cidr": cidr} for cidr in plan["installer"]["machine_network"]]}
-        there = inspection.install_config(kube).get("networking") or {}
+        there = inputs.install_config(kube).get("networking") or {}
         yield Finding("machine networks", _machines(merge(own, _laid(plan, "networking"))), _machines(there))
 
 
@@ -91,7 +91,7 @@ def image_mirrors(plan: Plan, kube: ClusterClient) -> Iterator[Finding]:
     planned = _mirrors(installer["install_config"].get("imageDigestSources", given))
     if not planned:
         return
-    there = _mirrors(inspection.image_sources(kube))
+    there = _mirrors(inputs.image_sources(kube))
     found = {source: there.get(source, [])[: len(wanted)] for source, wanted in planned.items()}
     yield Finding("mirrors of images", _sources(planned), _sources(found))
 
@@ -102,7 +102,7 @@ def pull_secret(plan: Plan, kube: ClusterClient) -> Iterator[Finding]:
     if given is None or "pullSecret" in plan["installer"]["install_config"]:
         return
     try:
-        there = load_json(inspection.pull_secret(kube) or "{}", name="Secret openshift-config/pull-secret")
+        there = load_json(inputs.pull_secret(kube) or "{}", name="Secret openshift-config/pull-secret")
     except DocumentError as error:
         raise ClusterError(str(error)) from error
     auths = there.get("auths") if isinstance(there, Mapping) else None
@@ -119,7 +119,7 @@ def ssh_keys(plan: Plan, kube: ClusterClient) -> Iterator[Finding]:
         return
     wanted = _lines(given)
     for pool in dict.fromkeys(node["role"] for node in phases.installed(plan)):
-        there = wanted & _lines(inspection.ssh_key(kube.rendered_config(pool).get("spec") or {}))
+        there = wanted & _lines(inputs.ssh_key(kube.rendered_config(pool).get("spec") or {}))
         yield Finding(f"SSH keys of pool {pool}", *(f"{len(keys)} of {Path(name).name}" for keys in (wanted, there)))
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from ..documents import DocumentError, load_json, load_yaml
+from ..documents import load_json
 from ..errors import ClusterError
 from ..ignition.resources import read_data_url
 from ..installer.joiner.cluster import ClusterInfo, Endpoint, Member
-from ..installer.models import ImageSource
-from ..shapes import ShapeError, check
 from ..vocabulary import ClusterNames
-from . import shapes
+from . import inputs, shapes
 from .client import CONFIG, MACHINE_CONFIG, ClusterClient
 
 _CHRONY = "/etc/chrony.conf"
-_INSTALL_CONFIG = "install-config of kube-system/cluster-config-v1"
 Object = dict[str, Any]
 
 
@@ -26,7 +23,7 @@ def inspect(kube: ClusterClient) -> ClusterInfo:
     Raises `ClusterError` for an API that does not answer, a cluster that is not installed yet, and for objects without what
     the image needs.
     """
-    version, config = kube.cluster_version(), install_config(kube)
+    version, config = kube.cluster_version(), inputs.install_config(kube)
     release = _installed(version)
     name, domain = str(config["metadata"]["name"]), str(config["baseDomain"])
     ssh, fips = _machine_config(kube, "99-worker-ssh"), _machine_config(kube, "99-worker-fips")
@@ -37,13 +34,15 @@ def inspect(kube: ClusterClient) -> ClusterInfo:
         "api": ClusterNames.of(f"{name}.{domain.removesuffix('.')}").api,
         "version": release["version"],
         "release_image": release["image"],
-        "pull_secret": pull_secret(kube),
-        "trust_bundle": _text(kube, "/api/v1/namespaces/openshift-config/configmaps/user-ca-bundle", "ca-bundle.crt"),
+        "pull_secret": inputs.pull_secret(kube),
+        "trust_bundle": inputs.text(
+            kube, "/api/v1/namespaces/openshift-config/configmaps/user-ca-bundle", "ca-bundle.crt"
+        ),
         "proxy": {field: str(proxy.get(field) or "") for field in ("httpProxy", "httpsProxy", "noProxy")},
         "architecture": architecture(kube),
-        "image_sources": image_sources(kube),
+        "image_sources": inputs.image_sources(kube),
         "platform": _platform(kube),
-        "ssh_key": ssh_key(ssh),
+        "ssh_key": inputs.ssh_key(ssh),
         "endpoint": _endpoint(kube),
         "fips": bool(fips.get("fips")),
         "chrony": _chrony(_machine_config(kube, "50-workers-chrony-configuration")),
@@ -82,50 +81,6 @@ def _installed(version: Object) -> dict[str, str]:
     return {"version": str(done["version"]), "image": str(done["image"])}
 
 
-def install_config(kube: ClusterClient) -> Object:
-    """Return the install-config of the cluster, without its secrets. Raises `ClusterError`."""
-    text = _text(kube, "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1", "install-config")
-    try:
-        found = load_yaml(text, name=_INSTALL_CONFIG)
-        if isinstance(found, dict) and found["metadata"]["name"] and found["baseDomain"]:
-            check(found, shapes.INSTALL_CONFIG, _INSTALL_CONFIG)
-            return found
-    except (DocumentError, ShapeError) as error:
-        raise ClusterError(str(error)) from error
-    except (KeyError, TypeError):
-        pass
-    raise ClusterError(
-        "ConfigMap kube-system/cluster-config-v1: install-config has no metadata.name and baseDomain of the cluster"
-    )
-
-
-def _text(kube: ClusterClient, path: str, key: str) -> str:
-    return ((kube.find(path, shapes.CONFIG_MAP) or {}).get("data") or {}).get(key) or ""
-
-
-def pull_secret(kube: ClusterClient) -> str:
-    """Return the pull secret of the cluster, JSON; nothing without one. Raises `ClusterError`."""
-    text = _text(kube, "/api/v1/namespaces/openshift-config/secrets/pull-secret", ".dockerconfigjson")
-    try:
-        return base64.b64decode(text).decode()
-    except ValueError as error:
-        raise ClusterError(f"Secret openshift-config/pull-secret: .dockerconfigjson is not base64: {error}") from error
-
-
-def image_sources(kube: ClusterClient) -> list[ImageSource]:
-    """Return the mirrors of the cluster: ImageDigestMirrorSets, and ImageContentSourcePolicies of older ones. Raises `ClusterError`."""
-    kinds = (
-        (f"{CONFIG}/imagedigestmirrorsets", "imageDigestMirrors"),
-        ("/apis/operator.openshift.io/v1alpha1/imagecontentsourcepolicies", "repositoryDigestMirrors"),
-    )
-    return [
-        {"source": str(entry["source"]), "mirrors": [str(mirror) for mirror in entry.get("mirrors") or []]}
-        for path, field in kinds
-        for one in (kube.find(path, shapes.MIRRORS) or {}).get("items") or []
-        for entry in (one.get("spec") or {}).get(field) or []
-    ]
-
-
 def _platform(kube: ClusterClient) -> str:
     infrastructure = kube.infrastructure()
     spec = (infrastructure.get("spec") or {}).get("platformSpec") or {}
@@ -138,12 +93,6 @@ def _machine_config(kube: ClusterClient, name: str) -> Object:
     return (kube.find(f"{MACHINE_CONFIG}/machineconfigs/{name}", shapes.MACHINE_CONFIG) or {}).get("spec") or {}
 
 
-def ssh_key(spec: Object) -> str:
-    """Return the keys that may log in by the spec of a MachineConfig, a line each."""
-    users = ((spec.get("config") or {}).get("passwd") or {}).get("users") or []
-    return "\n".join(key for user in users for key in user.get(shapes.SSH_KEYS) or [])
-
-
 def _chrony(spec: Object) -> str | None:
     for entry in ((spec.get("config") or {}).get("storage") or {}).get("files") or []:
         contents = entry.get("contents") or {}
@@ -154,7 +103,7 @@ def _chrony(spec: Object) -> str | None:
 
 def _endpoint(kube: ClusterClient) -> Endpoint | None:
     """Where new workers get their config, from the Secret that machines of the cluster boot with; None without one."""
-    encoded = _text(kube, "/api/v1/namespaces/openshift-machine-api/secrets/worker-user-data-managed", "userData")
+    encoded = inputs.text(kube, "/api/v1/namespaces/openshift-machine-api/secrets/worker-user-data-managed", "userData")
     if not encoded:
         return None
     try:
