@@ -138,7 +138,10 @@ def _section(interface: Mapping[str, Any], text: str) -> Mapping[str, Any]:
 
 def _bonds(profile: Profile, path: Path, node: str, cluster: str, given: list[dict[str, Any]]) -> Iterator[Finding]:
     """Yield a bond of several NICs that the switch has not, or in another mode."""
-    number, role = next((number, role) for number, (name, role, _) in enumerate(node_names(profile)) if name == node)
+    numbered = {name: (number, role) for number, (name, role, __) in enumerate(node_names(profile))}
+    if node not in numbered:  # which is refused elsewhere
+        return
+    number, role = numbered[node]
     known = links.nics(profile, role)
     macs = {
         (
