@@ -22,7 +22,7 @@ from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.plan import overrides as replacements
 from ...plugins.module_utils.plan.release_checks import lab_version_fault
 from ...plugins.module_utils.state import write_atomic
-from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION, REGISTRY, RELEASE_REPOSITORY, Component
+from ...plugins.module_utils.vocabulary import COMPONENTS, LAB_VERSION, REGISTRY, RELEASE_REPOSITORY
 from ..images import base, code, components, oci, registry, release
 from ..machine_os import bootloader, debs, initrd, iso, kernel, kernel_modules, packages, rootfs
 from ..machine_os.distro import BuildError, Distro, host, require, run
@@ -312,15 +312,15 @@ class Builder:
             return parts.layout.add_image(oci.Image([parts.lowest], command=["/bin/sh"]))
         stack = parts.stack(name, component)
         if component is not None and kind is replacements.Kind.FAILS:
-            stack.append(parts.layer({path.lstrip("/"): code.failing(path) for path in component.programs}))
+            stack.append(parts.layer({path.lstrip("/"): code.failing(path) for path in component.programs}, name))
         elif source is not None:
             added = oci.nodes_of(replacements.contents(name, source))
-            if name == Component.API_SERVER:
-                added = code.executables(components.COMPONENTS[Component.CLI]) | added
+            if called := components.CALLED.get(name):
+                added = parts.programs(called) | added
             if more := components.provision(name, added):
                 stack.append(self._provision(more, parts))
                 added |= code.executables(components.Component(files=more.files))
-            stack.append(parts.layer(added))
+            stack.append(parts.layer(added, name))
         own: Mapping[str, str] = component.environment if component else {}
         if source is not None:
             own = components.ENVIRONMENT.get(name, {})

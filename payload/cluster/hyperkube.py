@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 
-COMMANDS = {"kube-apiserver": "control_plane", "kubelet": "kubelet"}
+COMMANDS = ("kube-apiserver", "kubelet")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -14,9 +13,11 @@ def main(argv: list[str] | None = None) -> int:
     if not arguments or arguments[0] not in COMMANDS:
         print(f"usage: hyperkube {{{','.join(COMMANDS)}}} [option ...]", file=sys.stderr)
         return 2
-    module = importlib.import_module(f".{COMMANDS[arguments[0]]}", __package__)
-    code: int = module.main(arguments[1:])
-    return code
+    if arguments[0] == "kubelet":
+        from .kubelet import main as run
+    else:
+        from .control_plane import main as run
+    return run(arguments[1:])
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""The project's own programs as image layers: the shared code, and each component's executables."""
+"""The project's own programs as image layers: each component's executables, with the code that they import."""
 
 from __future__ import annotations
 
+import ast
 import io
 import shutil
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..machine_os import checkout
@@ -16,11 +18,13 @@ from .oci import Node, tree_nodes
 ROOT = Path(__file__).resolve().parents[2]  # the checkout
 PREFIX = "usr/lib/agentlab"
 TREES = ("payload", "plugins/module_utils")
-# What the service puts into discovery images, as the installer into agent images.
-FILES = tuple(
-    f"roles/agent_image/files/live/{name}"
+# File elsewhere -> module that reads it. The service puts these into discovery images, as the installer into agent images.
+FILES = {
+    Path("roles/agent_image/files/live", name): Path("payload/api_server/images.py")
     for name in ("pre-network-manager-config.sh", "units/pre-network-manager-config.service")
-)
+}
+TABLES = Path("payload/api_server/data/__init__.py")  # compiles the tables that are next to it
+_PYTHON = (".py", ".pyc")
 # Code that runs on the controller only.
 LEFT_OUT = (
     "payload/machine_os",
@@ -47,7 +51,7 @@ def sources(root: Path = ROOT) -> list[Path]:
 
     root: of the checkout. Byte code, and what only the controller needs (`LEFT_OUT`), are left out.
     """
-    found = [Path(name) for name in FILES]
+    found = [*FILES]
     for tree in TREES:
         for path in sorted((root / tree).rglob("*")):
             relative = path.relative_to(root)
@@ -60,43 +64,85 @@ def sources(root: Path = ROOT) -> list[Path]:
     return found
 
 
-def copied(work: Path, root: Path = ROOT) -> None:
-    """Copy the images' code to a directory, which is removed first, with its paths in the images."""
+def needed(modules: Iterable[str], root: Path = ROOT) -> set[Path]:
+    """Return the files, relative to the checkout, of `modules` and of everything that they import, at any time.
+
+    modules: dotted names below the collection. Imports of the collection are relative, those under `TYPE_CHECKING` are left
+    out, and names that an f-string gives to `import_module` are not found. What else is in the packages of the modules, such
+    as tables and pages, belongs to them. Raises `OSError` for a module that does not exist.
+    """
+    found: set[Path] = set()
+    waiting = [tuple(name.split(".")) for name in modules]
+    for name in waiting:
+        if _file(name, root) is None:
+            raise FileNotFoundError(f"{'.'.join(name)} is not a module of {root}")
+    seen = set(waiting)
+    while waiting:
+        name = waiting.pop()
+        path = _file(name, root)
+        if path is None:  # what a module defines
+            continue
+        found.add(path)
+        new = {*_imports(name, path, root), *(name[:length] for length in range(1, len(name)))} - seen
+        seen |= new
+        waiting += new
+    others = {path.relative_to(root) for module in found for path in (root / module).parent.iterdir() if path.is_file()}
+    return (
+        found
+        | {path for path in others if path.suffix not in _PYTHON}
+        | {path for path in FILES if FILES[path] in found}
+    )
+
+
+def _file(module: tuple[str, ...], root: Path) -> Path | None:
+    path = Path(*module)
+    candidates = path.with_suffix(".py"), path / "__init__.py"
+    return next((one for one in candidates if (root / one).is_file()), None)
+
+
+def _imports(module: tuple[str, ...], path: Path, root: Path) -> set[tuple[str, ...]]:
+    package = module if path.name == "__init__.py" else module[:-1]
+    tree = ast.parse((root / path).read_bytes(), str(path))
+    nodes = [*ast.walk(tree)]
+    branches = [node for node in nodes if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"]
+    for_types = {statement for branch in branches for statement in branch.body}
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.level and node not in for_types:
+            base = (*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else ()))
+            found |= {base, *((*base, alias.name) for alias in node.names)}
+    return found
+
+
+def copied(work: Path, files: Iterable[Path], root: Path = ROOT) -> None:
+    """Copy files of the checkout to a directory, which is removed first, with their paths in the images."""
     package = work / PREFIX / PACKAGE.replace(".", "/")
     shutil.rmtree(work, ignore_errors=True)
-    for relative in sources(root):
+    for relative in files:
         checkout.copy(root / relative, package / relative)
 
 
-def shared(distro: Distro, python_tree: Path, work: Path, root: Path = ROOT) -> dict[str, Node]:
-    """The layer with the code of all components, byte-compiled by the images' Python, as are the service's tables.
+def programs(distro: Distro, python_tree: Path, work: Path, component: Component, root: Path = ROOT) -> dict[str, Node]:
+    """Return the files of a component: its programs, and what they import, byte-compiled by the images' Python.
 
-    python_tree: the base layer, unpacked; work: directory for the copy, which is removed first and stays for
-    `node_agent`.
+    python_tree: the base layer, unpacked; work: directory for the copy, which is removed first. Nodes of an emulated machine
+    unpack each of these files in some milliseconds, so no others belong to the image.
     """
-    copied(work, root)
-    tables = f"from {PACKAGE}.payload.api_server import data; data.compile_tables()"
-    base.python(distro, python_tree, "-c", f"import sys; sys.path.insert(0, {str(work / PREFIX)!r}); {tables}")
-    base.python(
-        distro,
-        python_tree,
-        "-m",
-        "compileall",
-        "-q",
-        "-f",
-        "--invalidation-mode",
-        "unchecked-hash",
-        "-s",
-        work,
-        "-p",
-        "/",
-        work,
-    )
-    return dict(tree_nodes(work))
+    nodes = executables(component, root)
+    if not component.programs:
+        return nodes
+    files = needed(component.programs.values(), root)
+    copied(work, files, root)
+    if TABLES in files:
+        tables = f"from {PACKAGE}.payload.api_server import data; data.compile_tables()"
+        base.python(distro, python_tree, "-c", f"import sys; sys.path.insert(0, {str(work / PREFIX)!r}); {tables}")
+    how = ("-q", "-f", "--invalidation-mode", "unchecked-hash", "-s", work, "-p", "/", work)
+    base.python(distro, python_tree, "-m", "compileall", *how)
+    return dict(tree_nodes(work)) | nodes
 
 
 def executables(component: Component, root: Path = ROOT) -> dict[str, Node]:
-    """The layer with a component's programs.
+    """Return a component's programs, without what they import.
 
     The result is path -> node, without leading slashes. Raises `OSError` for a file that does not exist below payload/.
     """
@@ -137,8 +183,9 @@ def failing(path: str) -> Node:
 def node_agent(distro: Distro, python_tree: Path, work: Path) -> dict[str, Node]:
     """Return /usr/bin/agent, one self-contained executable, and a link to it for each of its programs.
 
-    python_tree and work: as of `shared`, which must have run. The executable needs only the image's Python.
+    python_tree and work: as of `programs`. The executable needs only the image's Python.
     """
+    copied(work, sources())
     out = work / "agent"
     package = work / PREFIX
     script = (

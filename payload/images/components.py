@@ -98,6 +98,18 @@ EXTRA_FILES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
+# What a replaced component calls besides what its `Provision` has: programs of the lab, which its own files have precedence over.
+CALLED: dict[str, Component] = {
+    Name.API_SERVER: Component(
+        programs={**COMPONENTS[Name.CLI].programs, "/usr/bin/nmstatectl": "payload.tools.nmstatectl"}
+    )
+}
+
+
+EXTRACTED = frozenset({Name.CLI, Name.INSTALLER})
+"""Components from whose images `oc adm release extract` takes a program."""
+
+
 @dataclass(frozen=True)
 class Provision:
     """What a replaced component that does not bring the file `path` gets in a layer of its own.

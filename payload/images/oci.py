@@ -259,11 +259,12 @@ class _Hashing(io.RawIOBase):
 
 
 def write_layer(
-    out: Path, nodes: Mapping[str, Node], *, compression: Literal["gzip", "zstd", ""] = "gzip"
+    out: Path, nodes: Mapping[str, Node], *, compression: Literal["gzip", "zstd", ""] = "gzip", level: int = 15
 ) -> Descriptor:
     """Writes a layer (tar) of `nodes`, by path without a leading slash; parents are added. Owner root, time 0.
 
-    zstd takes an emulated machine half the time of gzip; use gzip for layers that tools other than podman read.
+    zstd, whose `level` can be chosen, takes an emulated machine half the time of gzip; use gzip for layers that tools other than
+    podman read.
     """
     temporary = out.with_name(out.name + ".new")
     with temporary.open("wb") as stream:
@@ -280,7 +281,7 @@ def write_layer(
         if zipped is not None:
             zipped.close()
     if compression == "zstd":
-        run("zstd", "-q", "-f", "-15", "--rm", temporary, "-o", out)
+        run("zstd", "-q", "-f", f"-{level}", "--rm", temporary, "-o", out)
         with out.open("rb") as result:
             packed.hash, packed.size = hashlib.file_digest(result, "sha256"), out.stat().st_size
     else:

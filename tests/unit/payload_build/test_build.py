@@ -4,9 +4,13 @@ import dataclasses
 import json
 import os
 import re
+import shutil
+import subprocess
+import sys
 import threading
 from concurrent import futures
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -118,6 +122,39 @@ def test_code_of_the_images() -> None:
     )
 
 
+def test_an_image_has_what_its_programs_import_and_no_more(tmp_path: Path) -> None:
+    """The modules are imported from a copy with nothing else in it; imports in functions are among the files, too."""
+    for name in (Component.ORCHESTRATOR, Component.HYPERKUBE, Component.API_SERVER):
+        files = code.needed(components.COMPONENTS[name].programs.values())
+        code.copied(tmp_path / name, files)
+        modules = [".".join(path.with_suffix("").parts) for path in files if path.suffix == ".py"]
+        imports = "\n".join(f"import {components.PACKAGE}.{module.removesuffix('.__init__')}" for module in modules)
+        environment = os.environ | {"PYTHONPATH": str(tmp_path / name / code.PREFIX)}
+        subprocess.run([sys.executable, "-c", imports], env=environment, check=True, timeout=300)
+        assert {path for path in code.needed(modules) if path.suffix == ".py"} >= {
+            path for path in files if path.suffix == ".py"
+        }
+    orchestrator = code.needed(["payload.orchestrator.installer"])
+    assert Path("payload/node_agent/logs_sender.py") in orchestrator
+    assert not any(
+        path.is_relative_to("payload/api_server") or path.is_relative_to("plugins/module_utils/plan")
+        for path in orchestrator
+    )
+    assert Path("payload/cluster/kubelet.py") in code.needed(
+        ["payload.cluster.hyperkube"]
+    )  # which imports it when it is called
+
+
+def test_files_that_modules_read_are_in_the_image() -> None:
+    service = code.needed(components.COMPONENTS[Component.API_SERVER].programs.values())
+    assert {*code.FILES, Path("payload/api_server/page.html"), Path("payload/api_server/data/events.yaml")} <= service
+
+
+def test_a_module_that_does_not_exist() -> None:
+    with pytest.raises(FileNotFoundError, match=r"payload\.orchestrator\.instaler is not a module of "):
+        code.needed(["payload.orchestrator.instaler"])
+
+
 @pytest.mark.parametrize(
     ("component", "program", "brought", "layer"),
     [
@@ -146,11 +183,11 @@ def bottom(tmp_path: Path) -> build.Builder:
 
 def test_one_component_for_a_registry(bottom: build.Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is served by its digest, no tag changes, and the payload is not made."""
-    monkeypatch.setattr(code, "shared", lambda *__: {"usr/lib/agentlab/x.py": oci.Node(b"x")})
+    monkeypatch.setattr(code, "programs", lambda *__: {"usr/lib/agentlab/x.py": oci.Node(b"x")})
     storage = tmp_path / "storage"
     first = bottom.component(Component.ORCHESTRATOR, storage)
     assert first == bottom.component(Component.ORCHESTRATOR, storage)
-    monkeypatch.setattr(code, "shared", lambda *__: {"usr/lib/agentlab/x.py": oci.Node(b"y")})
+    monkeypatch.setattr(code, "programs", lambda *__: {"usr/lib/agentlab/x.py": oci.Node(b"y")})
     second = bottom.component(Component.ORCHESTRATOR, storage)
     assert second != first
     manifests = storage / "docker/registry/v2/repositories/lab/payload/_manifests"
@@ -160,13 +197,49 @@ def test_one_component_for_a_registry(bottom: build.Builder, tmp_path: Path, mon
     assert [path.name for path in (bottom.cache / "parts").iterdir()] == [f"base-{bottom.keys['base'][:16]}"]
 
 
+@pytest.mark.parametrize(
+    ("name", "program", "more", "kind"),
+    [
+        (Component.API_SERVER, "usr/local/bin/agent-installer-client", {"usr/bin/oc", "usr/bin/nmstatectl"}, "zstd"),
+        (Component.ORCHESTRATOR, "usr/bin/installer", set(), "zstd"),
+        (Component.INSTALLER, "usr/bin/openshift-install", set(), "gzip"),
+    ],
+)
+def test_the_layer_of_a_replacement(
+    bottom: build.Builder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    program: str,
+    more: set[str],
+    kind: str,
+) -> None:
+    """With what it calls, and packed fast, unless `oc` looks for a program in it."""
+    monkeypatch.setattr(code, "programs", lambda *given: code.executables(given[-1]))
+    written: list[tuple[set[str], str]] = []
+    write = oci.write_layer
+
+    def wrapped(out: Path, nodes: dict[str, oci.Node], **given: Any) -> oci.Descriptor:
+        written.append((set(nodes), given["compression"]))
+        return write(out, nodes, **given)
+
+    (tmp_path / "mine" / program).parent.mkdir(parents=True)
+    shutil.copy("/bin/true", tmp_path / "mine" / program)
+    (tmp_path / "mine/usr/bin").mkdir(exist_ok=True)
+    (tmp_path / "mine/usr/bin/start_db.sh").write_text("#!/bin/sh\n")
+    bottom.overrides = {name: str(tmp_path / "mine")}
+    monkeypatch.setattr(oci, "write_layer", wrapped)
+    bottom.component(name, tmp_path / "storage")
+    assert written[-1][0] >= {program, *more} and written[-1][1] == kind
+
+
 def test_one_component_that_cannot_be_built(
     bottom: build.Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*__: object) -> dict[str, oci.Node]:
         raise BuildError("SyntaxError: invalid syntax (app.py, line 3)")
 
-    monkeypatch.setattr(code, "shared", fails)
+    monkeypatch.setattr(code, "programs", fails)
     with pytest.raises(BuildError, match=r"app\.py, line 3"):
         bottom.component(Component.ORCHESTRATOR, tmp_path / "storage")
     with pytest.raises(BuildError, match="contains the base ISO"):
