@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import requests
-from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs
+from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs, ended
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, sequence
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.media import published_url
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
-from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import secrets
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import load_plan
 
@@ -56,7 +54,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("cluster")
     parser.add_argument("--inside", action="store_true", help="this process is in the cluster's network already")
     args = parser.parse_args(argv)
-    try:
+
+    def act() -> None:
         if args.inside:
             os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*"
             boot(run_dir(args.cluster))
@@ -64,10 +63,8 @@ def main(argv: list[str]) -> int:
             verbs = Verbs(args.cluster, Path.cwd())
             inside = [sys.executable, __file__, args.cluster, "--inside"]
             print(verbs.call("exec", "--cluster", args.cluster, "--", *inside), end="", flush=True)
-    except (Failed, LabError, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
-        print(f"FAIL {type(error).__name__}: {error}", flush=True)
-        return 1
-    return 0
+
+    return ended(act)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
+from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
 
 LIMIT = 600
@@ -84,3 +85,13 @@ def expect(condition: object, shown: object) -> None:
     """Raise `Failed` with `shown`, of which the end is enough, unless `condition` is true."""
     if not condition:
         raise Failed(str(shown)[-2000:])
+
+
+def ended(act: Callable[[], object]) -> int:
+    """Return the exit status of a program of CI that does `act`: 1 when it fails, after a line with the reason."""
+    try:
+        act()
+    except (Failed, LabError, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
+        print(f"FAIL {type(error).__name__}: {error}", flush=True)
+        return 1
+    return 0

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs
+from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs, ended
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import fencing
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import load_plan
@@ -149,12 +149,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="ci/fencing.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cluster")
     args = parser.parse_args(argv)
-    try:
-        freeze(Verbs(args.cluster, Path.cwd()))
-    except (Failed, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
-        print(f"FAIL {type(error).__name__}: {error}", flush=True)
-        return 1
-    return 0
+    return ended(lambda: freeze(Verbs(args.cluster, Path.cwd())))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 `start` makes the existing machine of a prepared cluster's plan, with the plan's MAC and the BMC's address and password: a VM of another
 cluster, CLUSTER-metal, in a sandbox of its own, whose network is joined to the cluster's as by a cable. In front of its BMC is
-`foreign_bmc.py` with the quirks of the plan, and tasks. `end` checks what its log has, when the cluster was destroyed, and removes it.
+`foreign_bmc.py` with the quirks of the plan, and tasks, over HTTPS if the plan has a file with the authority. `end` checks what its log
+has, when the cluster was destroyed, and removes it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import urllib.parse
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs, expect
+from ansible_collections.agentlab.ocp.ci.calls import Verbs, ended, expect
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot import redfish
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import secrets
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import disks, secrets
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import Node
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import load_plan
@@ -54,7 +55,9 @@ class Foreign:
         metal = load_plan(self.folder)
         at = urllib.parse.urlsplit(where.root)
         self._join(plan, metal, str(at.hostname))
-        self._serve(metal, at, [*(node["bmc"].get("quirks") or []), "tasks"])
+        authority = node["bmc"].get("ca_file")
+        options = ["--ca", authority] if authority else []
+        self._serve(metal, at, [*(node["bmc"].get("quirks") or []), "tasks"], options)
 
     def _join(self, plan: Plan, metal: Plan, address: str) -> None:
         """Join the two bridges by a pair of links, and give the BMC its address in the cluster's network."""
@@ -69,10 +72,10 @@ class Foreign:
         ):
             subprocess.run([*_ROOT, "ip", *arguments], check=True)
 
-    def _serve(self, metal: Plan, at: urllib.parse.SplitResult, quirks: list[str]) -> None:
+    def _serve(self, metal: Plan, at: urllib.parse.SplitResult, quirks: list[str], options: list[str]) -> None:
         command = [
             *_ROOT, "ip", "netns", "exec", metal["hypervisor"]["netns"], sys.executable, "-u", str(Path(__file__).with_name("foreign_bmc.py")),
-            f"{at.hostname}:{at.port}", metal["services"]["bmc"]["url"].partition("/redfish")[0], *quirks, "--log", str(self.log),
+            f"{at.hostname}:{at.port}", metal["services"]["bmc"]["url"].partition("/redfish")[0], *quirks, "--log", str(self.log), *options,
         ]  # fmt: skip
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
         self.pid.write_text(str(process.pid))
@@ -117,9 +120,15 @@ _ROOT = ["sudo"] if os.geteuid() else []
 
 
 def _profile(node: Node, system: str) -> dict[str, Any]:
-    """Return the profile of the second sandbox, without DHCP: the machine gets its address from the cluster."""
+    """Return the profile of the second sandbox, without DHCP: the machine gets its address from the cluster.
+
+    A serial number that the hints ask for is that of the machine's second disk.
+    """
     bmc = {"username": node["bmc"]["username"], "password": node["bmc"]["password"]}
-    machine = {"uuid": system.rpartition("/")[2], "nics": {"eth0": {"mac": node["nics"][0]["mac"]}}}
+    machine: dict[str, Any] = {"uuid": system.rpartition("/")[2], "nics": {"eth0": {"mac": node["nics"][0]["mac"]}}}
+    if serial := disks.given(node.get("root_device_hints")).get("serial_number"):
+        machine["extra_disks"] = [{"size_gib": 20, "serial": serial}]
+        machine["root_device_hints"] = {"serial_number": serial}
     return {"addressing": "static", "network": {"ipv4": NETWORK}, "services": {"bmc": bmc}, "nodes": {MACHINE: machine}}
 
 
@@ -128,12 +137,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("cluster")
     parser.add_argument("what", choices=("start", "end"))
     args = parser.parse_args(argv)
-    try:
-        getattr(Foreign(args.cluster), args.what)()
-    except (Failed, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
-        print(f"FAIL {type(error).__name__}: {error}", flush=True)
-        return 1
-    return 0
+    return ended(getattr(Foreign(args.cluster), args.what))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A simulator of foreign hardware: a Redfish service in front of sushy-emulator that shows one quirk or several.
 
-`python3 ci/foreign_bmc.py ADDRESS:PORT UPSTREAM [QUIRK ...] [--log FILE] [--key FILE --certificate FILE]`. The machine behind it boots
+`python3 ci/foreign_bmc.py ADDRESS:PORT UPSTREAM [QUIRK ...] [--log FILE] [--ca FILE]`. The machine behind it boots
 what its boot override names: a medium reaches the upstream machine only when it is switched on with the override Cd. The log has a line of
 JSON for each write, and for each boot.
 """
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import requests
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import certificates
 
 QUIRKS = ("eject_refused_while_on", "tasks", "slow_post", "http_only", "boot_override_lost")
 TASKS = "/redfish/v1/TaskService/Tasks"
@@ -242,15 +243,20 @@ def main(argv: list[str]) -> int:
     parser.add_argument("upstream", help="URL of sushy-emulator")
     parser.add_argument("quirks", nargs="*", choices=QUIRKS, help="what it does other than Redfish has it")
     parser.add_argument("--log", type=Path, help="file for what it was asked; standard output unless given")
-    parser.add_argument("--certificate", help="file of its certificate; http without it")
-    parser.add_argument("--key", help="file of the certificate's private key")
+    parser.add_argument(
+        "--ca",
+        type=Path,
+        help="ca.crt, which its certificate is checked with; both are made if necessary; http without it",
+    )
     args = parser.parse_args(argv)
     host, __, port = args.listen.rpartition(":")
     log = args.log.open("w", encoding="utf-8") if args.log else sys.stdout
     with log, Hardware((host, int(port)), args.upstream.rstrip("/"), {*args.quirks}, log) as server:
-        if args.certificate:
+        if args.ca:
+            folder = args.ca.expanduser().parent
+            certificates.ensure(folder, "foreign hardware", [host])
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(args.certificate, args.key)
+            context.load_cert_chain(folder / "server.crt", folder / "server.key")
             server.socket = context.wrap_socket(server.socket, server_side=True)
         server.note(port=server.server_port, quirks=sorted(server.quirks))
         server.serve_forever()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.agentlab.ocp.ci.fields import Row
 from ansible_collections.agentlab.ocp.payload.api_server.validations import HOST
 from ansible_collections.agentlab.ocp.payload.api_server.validations.base import Gate
+from ansible_collections.agentlab.ocp.plugins.module_utils.ci.jobs import Table
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import parsers
 from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import reference as devscripts
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import (
@@ -24,10 +27,12 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan import (
 )
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument, arguments
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.options import ServicesOptions
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.page.model import Run
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.status import Status
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import Event
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import DEFAULT_CLUSTER
 
 ROOT = Path(__file__).resolve().parents[1]
 # Options of modules and roles that do without a plan: their types and descriptions.
@@ -89,7 +94,7 @@ def role(name: str) -> str:
 
 def picture() -> str:
     """Return the drawing of the README, as `agentlab plan compact_dualstack --format svg` prints it."""
-    return drawing.svg(build.build(profile.load("compact_dualstack", ROOT / "config_examples"), "ostest"))
+    return drawing.svg(build.build(profile.load("compact_dualstack", ROOT / "config_examples"), DEFAULT_CLUSTER))
 
 
 def returned() -> str:
@@ -104,12 +109,35 @@ def returned() -> str:
     return before + mark + textwrap.indent(rundir.dump(found), 4 * " ") + rest[rest.index("run_dir:\n") :]
 
 
+def booting() -> str:
+    """Return the source of the module `lab_boot`, with the boot modes in its DOCUMENTATION."""
+    before, mark, rest = (ROOT / "plugins/modules/lab_boot.py").read_text(encoding="utf-8").partition("  mode:\n")
+    texts = [re.sub("`(.+?)`", r"C(\1)", f"V({name}) - {mode.meaning}.") for name, mode in MODES.items()]
+    option = {
+        "description": [*texts, "With O(nodes) it must be V(cdrom)."],
+        "type": "str",
+        "choices": [*MODES],
+        "default": "redfish",
+    }
+    return before + mark + textwrap.indent(rundir.dump(option), 4 * " ") + rest[rest.index("  secrets:\n") :]
+
+
 def fault_tables() -> str:
-    """Return the page about faults with the tables of its kinds; the rest is kept."""
+    """Return the page about faults with the tables of its kinds."""
     kinds = [f"| `{name}` | {', '.join(kind.names())} | {kind.effect} |" for name, kind in faults.KINDS.items()]
     symptoms = [f"| `{name}` | {kind.symptom} |" for name, kind in faults.KINDS.items()]
-    text = (ROOT / "docs/faults.md").read_text(encoding="utf-8")
-    for columns, rows in (("| kind | fields | what it does |", kinds), ("| kind | symptom |", symptoms)):
+    return _with_tables("docs/faults.md", {"| kind | fields | what it does |": kinds, "| kind | symptom |": symptoms})
+
+
+def readme() -> str:
+    """Return the README with the table of verbs."""
+    return _with_tables("README.md", {"| verb | what it does |": parsers.rows()})
+
+
+def _with_tables(name: str, tables: Mapping[str, Sequence[str]]) -> str:
+    """Return a page with other rows in the tables that have these headings; the rest is kept."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for columns, rows in tables.items():
         before, mark, rest = text.partition(f"{columns}\n")
         line, *__ = rest.partition("\n")
         text = before + mark + "\n".join([line, *rows]) + "\n\n" + rest.partition("\n\n")[2]
@@ -155,12 +183,16 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/events.schema.json": lambda: schema.text(schema.document("event", Event)),
     "docs/run.schema.json": lambda: schema.text(schema.document("run", Run)),
     "docs/status.schema.json": lambda: schema.text(schema.document("status", Status)),
+    "docs/jobs.schema.json": lambda: schema.text(schema.document("jobs", Table, has_profiles=True)),
+    "ci/proof.schema.json": lambda: schema.text(schema.document("proof", list[Row])),
+    "README.md": readme,
     "docs/faults.md": fault_tables,
     "docs/profile.md": reference.page,
     "docs/dev-scripts.md": devscripts.page,
     "docs/verbs.md": parsers.page,
     "docs/images/compact_dualstack.svg": picture,
     "plugins/doc_fragments/short.py": fragment,
+    "plugins/modules/lab_boot.py": booting,
     "plugins/modules/plan.py": returned,
     "plugins/module_utils/assisted/validations.py": validations,
     **{f"roles/{name}/meta/argument_specs.yml": functools.partial(role, name) for name in ROLES},

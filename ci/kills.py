@@ -29,6 +29,7 @@ import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import orphans
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, namespaces, processes
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = Path(__file__).with_name("kills.jsonl")
@@ -173,7 +174,7 @@ class Lab:
             yield f"network namespace agentlab-{self.cluster}"
         for path in (
             self.base / "state",
-            self.run_dir / "state.json",
+            self.run_dir / RunFile.STATE,
             self.run_dir / "tls",
             *self.base.glob(".state*"),
         ):

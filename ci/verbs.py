@@ -27,8 +27,8 @@ from ansible_collections.agentlab.ocp.ci import verbs_of_tools as tools
 from ansible_collections.agentlab.ocp.ci.calls import LIMIT, Verbs, expect
 from ansible_collections.agentlab.ocp.payload.images import code
 from ansible_collections.agentlab.ocp.payload.images.components import COMPONENTS
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import VERBS
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import ROOT
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.verbs import VERBS
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Component, Exit
 
 NODE = "master-0"

@@ -15,7 +15,7 @@ import yaml
 from ansible_collections.agentlab.ocp.ci.calls import Verbs, expect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import inputs, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.release import mirror_set
-from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit, RunFile
 
 
 def _create(verbs: Verbs) -> None:
@@ -55,7 +55,7 @@ def _monitor_add_nodes(verbs: Verbs) -> None:
 
 def _node_image(verbs: Verbs) -> None:
     """The image of a node that is never booted; the API of the cluster and the registry are in the sandbox."""
-    kubeconfig = ("--kubeconfig", str(verbs.run_dir / "auth/kubeconfig"))
+    kubeconfig = ("--kubeconfig", str(verbs.run_dir / RunFile.KUBECONFIG))
     words = ("create", "--mac-address", "52:54:00:aa:bb:01", "--name", "extraworker-0", "-o", "extra.iso", *kubeconfig)
     shown = verbs.call("exec", "--", "sh", "-c", f"{shlex.join(verbs.command('node-image', *words))} 2>&1")
     expect("extra.iso" in shown and (verbs.folder / "extra.iso").exists(), shown)
@@ -94,7 +94,7 @@ def _pack(verbs: Verbs) -> None:
 
 def _mirror(verbs: Verbs) -> None:
     """What would be copied if the lab's registry did not have the release; nothing is."""
-    config = yaml.safe_load((verbs.run_dir / inputs.LAST / "install-config.yaml").read_text())
+    config = yaml.safe_load((verbs.run_dir / inputs.LAST / RunFile.INSTALL_CONFIG).read_text())
     sources = config["imageDigestSources"]
     target = f"{sources[0]['mirrors'][0].partition('/')[0]}/copy"
     secret = verbs.folder / "pull-secret.json"

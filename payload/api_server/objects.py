@@ -250,7 +250,7 @@ class Cluster(_Dashed, total=False):
     `feature_usage`, `validations_info`, `connectivity_majority_groups`, `ip_collisions` and `install_config_overrides`
     are JSON as text, as in upstream's model `cluster`; times without an underscore are RFC 3339. `hosts`,
     `host_networks` and the counts exist in responses only. `_pull_secret` is a credential; `_images` maps components to
-    pullspecs.
+    pullspecs, `_release_version` is that of the release image; both are read from it.
     """
 
     additional_ntp_source: str
@@ -327,6 +327,7 @@ class Cluster(_Dashed, total=False):
     _logs_at: float
     _machine_cidr_at: float
     _pull_secret: str
+    _release_version: str
     _stage_at: float
     _status_at: float
     _ui_settings: str

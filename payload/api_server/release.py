@@ -5,12 +5,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...plugins.module_utils.documents import load_json
 
 if TYPE_CHECKING:
-    from ...plugins.module_utils.release.payload import Release
     from ...plugins.module_utils.release.registry import Registry
 
 REGISTRIES = Path("/etc/containers/registries.conf")
@@ -65,22 +64,21 @@ def registry(auths: dict[str, Any], more: Mirrors, first: str = "") -> Registry:
     return Registry(auths, bundle, mirrors([*more, *configured(text)], first))
 
 
-def _release(pullspec: str, pull_secret: str, mirror: str = "") -> Release:
-    from ...plugins.module_utils.release.payload import Release
+class Contents(NamedTuple):
+    """What a release image has: its version, and component -> pullspec."""
 
-    auths = load_json(pull_secret or "{}", name="pull secret").get("auths", {})
-    return Release(pullspec, registry(auths, [], mirror))
+    version: str
+    images: dict[str, str]
 
 
-def component_images(pullspec: str, pull_secret: str, mirror: str) -> dict[str, str]:
-    """Return component -> pullspec. ValueError if the release image cannot be read.
+def contents(pullspec: str, pull_secret: str, mirror: str = "") -> Contents:
+    """Return what a release image has. ValueError if it cannot be read.
 
     `pull_secret` is JSON, `mirror` the release's own mirror or empty. It reads from the registry, so call it in a
     thread. OSError can occur as well: the engine retries after both.
     """
-    return _release(pullspec, pull_secret, mirror).images
+    from ...plugins.module_utils.release.payload import Release
 
-
-def release_version(pullspec: str, pull_secret: str) -> str:
-    """Return the version of a release image. ValueError if it cannot be read."""
-    return _release(pullspec, pull_secret).version
+    auths = load_json(pull_secret or "{}", name="pull secret").get("auths", {})
+    found = Release(pullspec, registry(auths, [], mirror))
+    return Contents(found.version, found.images)

@@ -16,6 +16,7 @@ from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json
 from ...plugins.module_utils.vocabulary import LAB_SUFFIX, Component, HostStatus, Port, Status
 from . import inventory as inv
+from . import versions
 from .bodies import Step, Steps
 from .facts import installation_disk
 from .hardware import Inventory
@@ -278,7 +279,7 @@ def install_request(v: StepView) -> dict[str, Any]:
         "installer_args": _dump(installer_args(v)),
         "openshift_version": v.cluster.get("openshift_version", ""),
         # The lab's release has no OS image to which the disk could be switched: the installer would look for it for 20 minutes.
-        "enable_skip_mco_reboot": not str(v.cluster.get("openshift_version")).endswith(LAB_SUFFIX),
+        "enable_skip_mco_reboot": not versions.of_release(v.cluster).endswith(LAB_SUFFIX),
         "notify_num_reboots": True,
     }
     for name, image in (("mco_image", Component.MACHINE_CONFIG_OPERATOR), ("must_gather_image", Component.MUST_GATHER)):

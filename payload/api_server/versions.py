@@ -9,6 +9,7 @@ import functools
 import re
 
 from ...plugins.module_utils.releases import OLDEST, ReleaseProfile, by_version
+from .objects import Cluster
 
 _VERSION = re.compile(r"v?\d+(\.\d+)*([-+][0-9A-Za-z.+~-]+)?")
 
@@ -42,3 +43,11 @@ def same_minor(version: str, other: str) -> bool:
     """Return whether two versions have the same first two numbers; False if either is not a version."""
     found, wanted = numbers(version), numbers(other)
     return found is not None and wanted is not None and found[:2] == wanted[:2]
+
+
+def of_release(cluster: Cluster) -> str:
+    """Return the version of a cluster's release image, which the installed cluster has; that of the request while the image is unread.
+
+    The two differ when a build of openshift-install with a version of its own registered the cluster.
+    """
+    return cluster.get("_release_version") or cluster.get("openshift_version", "")

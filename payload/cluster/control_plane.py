@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import base64
 import contextlib
 import json
 import logging
@@ -33,6 +32,7 @@ from .controllers import Controllers
 from .ignition import CA_BUNDLE
 from .keepalived import Instance, Keepalived
 from .leadership import Alone, Elected, Leadership, VirtualAddress
+from .objects import store_texts
 from .pki import Pair, Signer
 from .resources import MACHINE_CONFIGS, POOLS, Registry
 from .settings import seconds
@@ -214,6 +214,8 @@ class ControlPlane:
             if resource.namespaced:
                 obj["metadata"].setdefault("namespace", "default")
                 self._ensure_namespace(obj["metadata"]["namespace"])
+            if resource.key == "secrets":
+                store_texts(obj)
             self.store.put(resource.key, obj)
             if obj["kind"] == "CustomResourceDefinition":
                 self.registry.add_definition(obj)
@@ -223,11 +225,8 @@ class ControlPlane:
         """Yield what the installer wrote for its controller; its pod and that pod's rights are simulated."""
         for path in sorted((self.options.bootstrap_dir / "manifests").glob(f"{assisted.NAME}-*.y*ml")):
             for obj in load_yaml_all(read_file(path), name=str(path)):
-                if not isinstance(obj, dict) or obj.get("kind") not in ("ConfigMap", "Secret", "ServiceAccount"):
-                    continue
-                for key, text in obj.pop("stringData", {}).items():
-                    obj.setdefault("data", {})[key] = base64.b64encode(str(text).encode()).decode()
-                yield obj
+                if isinstance(obj, dict) and obj.get("kind") in ("ConfigMap", "Secret", "ServiceAccount"):
+                    yield obj
 
     def _ensure_namespace(self, name: str) -> None:
         if not self.store.find("namespaces", "", name):

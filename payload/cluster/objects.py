@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 from .store import Object
@@ -30,3 +31,10 @@ def make(
 def config_map(namespace: str, name: str, data: dict[str, str]) -> Object:
     """Return a ConfigMap."""
     return make("v1", "ConfigMap", name, namespace, data=data)
+
+
+def store_texts(secret: Object) -> None:
+    """Turn the texts of a Secret, `stringData`, into its data, as an API server stores them; `secret` is changed."""
+    texts = secret.pop("stringData", None) or {}
+    coded = {name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()}
+    secret["data"] = {**(secret.get("data") or {}), **coded}

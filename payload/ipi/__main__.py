@@ -18,6 +18,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
+
 from ...plugins.module_utils import signals
 from ...plugins.module_utils.cluster.client import ClusterClient
 from ...plugins.module_utils.cluster.watcher import InstallFailed, InstallWatcher, go_duration
@@ -78,7 +80,7 @@ class Installer:
         if not made:
             raise Failed(Exit.FAILED, f"{self.folder} has no cluster: create it first")
         nodes = masters.Masters(self.lab, made[configs.MASTER], self.log)
-        kube = ClusterClient(self.folder / "auth/kubeconfig")
+        kube = ClusterClient(self.folder / RunFile.KUBECONFIG)
         if not nodes.left and _complete(kube):
             return
         self.log.info("Creating infrastructure resources...")
@@ -116,7 +118,7 @@ class Installer:
 
     def install_complete(self) -> None:
         """Wait until the cluster is complete; meanwhile certificate requests of the last masters are approved."""
-        kube = ClusterClient(self.folder / "auth/kubeconfig")
+        kube = ClusterClient(self.folder / RunFile.KUBECONFIG)
         done = threading.Event()
         approver = threading.Thread(target=self._approve, args=(done,), daemon=True)
         approver.start()
@@ -129,7 +131,7 @@ class Installer:
         say_complete(self.folder, console, self.log, skip_password=False)
 
     def _approve(self, done: threading.Event) -> None:
-        kube = ClusterClient(self.folder / "auth/kubeconfig")
+        kube = ClusterClient(self.folder / RunFile.KUBECONFIG)
         while not done.wait(POLL):
             with contextlib.suppress(ClusterError):
                 for request in kube.certificate_requests():

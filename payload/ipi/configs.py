@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
+
 from ...plugins.module_utils.documents import load_json, load_yaml, read_file
 from ...plugins.module_utils.ignition.config import Config
 from ...plugins.module_utils.ignition.resources import data_file
@@ -29,7 +31,7 @@ def make(lab: Lab) -> dict[str, dict[str, Any]]:
     install-config.yaml and manifests are consumed, as by openshift-install. Raises `ValueError` and `OSError`.
     """
     folder = lab.directory
-    if (folder / "install-config.yaml").exists():
+    if (folder / RunFile.INSTALL_CONFIG).exists():
         tool.create_manifests(folder, {})
     config = load_json(read_file(folder / tool.STATE), name=str(folder / tool.STATE))["*installconfig.InstallConfig"][
         "config"

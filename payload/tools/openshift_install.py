@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
 from ...plugins.module_utils.documents import load_json, load_yaml, load_yaml_all, read_file
 from ...plugins.module_utils.ignition.resources import data_file
@@ -25,11 +26,11 @@ from ...plugins.module_utils.installer import credentials
 from ...plugins.module_utils.installer.credentials import SIGNERS
 from ...plugins.module_utils.vocabulary import SETTINGS_MANIFEST
 from ..api_server.prepare import TRUST_ANCHOR, kubeconfig, password
-from ..api_server.release import component_images, release_version
+from ..api_server.release import contents
 from ..cluster import ignition, units
 from ..cluster.facts import topology
 
-STATE = ".openshift_install_state.json"
+STATE = RunFile.INSTALLER_STATE
 _CONFIG = "*installconfig.InstallConfig"
 SCHEDULER, INFRASTRUCTURE = (
     "manifests/cluster-scheduler-02-config.yml",
@@ -57,7 +58,7 @@ def create_manifests(folder: Path, environment: Mapping[str, str]) -> None:
     folder: the assets directory, whose install-config.yaml is removed; environment: as of the process. `STATE` keeps
     the config for later.
     """
-    path = folder / "install-config.yaml"
+    path = folder / RunFile.INSTALL_CONFIG
     config = load_yaml(read_file(path), name=str(path))
     if not isinstance(config, dict) or not (config.get("metadata") or {}).get("name") or not config.get("baseDomain"):
         raise ValueError(f"{path}: metadata.name and baseDomain are required")
@@ -184,7 +185,7 @@ def create_ignition(folder: Path, environment: Mapping[str, str], single: bool) 
     single: one node that bootstraps itself. Manifests are consumed. The release image must be in
     OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE.
     """
-    if (folder / "install-config.yaml").exists():
+    if (folder / RunFile.INSTALL_CONFIG).exists():
         create_manifests(folder, environment)
     config = load_json(read_file(folder / STATE), name=str(folder / STATE))[_CONFIG]["config"]
     release = environment.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE", "")
@@ -198,9 +199,10 @@ def create_ignition(folder: Path, environment: Mapping[str, str], single: bool) 
     if environment.get("OPENSHIFT_INSTALL_LOAD_CLUSTER_CERTS") != "true":
         create_signers(tls)
     hosts = hosts_of(config, environment)
+    version, images = contents(release, config.get("pullSecret", "{}"))
     cluster = cluster_of(
         config,
-        release_version(release, config.get("pullSecret", "{}")),
+        version,
         schedulable=bool((scheduler.get("spec") or {}).get("mastersSchedulable")),
     )
     bundle = config.get("additionalTrustBundle") or ""
@@ -208,21 +210,21 @@ def create_ignition(folder: Path, environment: Mapping[str, str], single: bool) 
         cluster,
         hosts,
         tls,
-        component_images(release, config.get("pullSecret", "{}"), ""),
+        images,
         settings_of(manifests),
         manifests,
         node_files=ignition.live_node_files() | ({TRUST_ANCHOR: bundle} if bundle else {}),
         invoker=environment.get("OPENSHIFT_INSTALL_INVOKER", "user"),
     )
     bootstrap = configs.pop("bootstrap.ign")
-    version = {
+    cluster_version = {
         "apiVersion": "config.openshift.io/v1",
         "kind": "ClusterVersion",
         "metadata": {"name": "version", "namespace": "openshift-cluster-version"},
         "spec": {"clusterID": cluster["id"]},
     }
     # The service takes the cluster's id from it, and refuses to install without.
-    bootstrap["storage"]["files"].append(data_file(CLUSTER_VERSION, yaml.safe_dump(version).encode(), 0o644))
+    bootstrap["storage"]["files"].append(data_file(CLUSTER_VERSION, yaml.safe_dump(cluster_version).encode(), 0o644))
     bootstrap["storage"]["files"] += [
         data_file(f"{units.BOOTSTRAP}/openshift/{path.name}", path.read_bytes(), 0o644)
         for path in sorted((folder / "openshift").glob(Path(HOSTS).name.format("*")))
@@ -237,8 +239,8 @@ def create_ignition(folder: Path, environment: Mapping[str, str], single: bool) 
     files["metadata.json"] = json.dumps(
         {"clusterName": name, "clusterID": cluster["id"], "infraID": f"{name}-{cluster['id'][:5]}"}
     ).encode()
-    files["auth/kubeconfig"] = kubeconfig(name, domain, tls)
-    files["auth/kubeadmin-password"] = password(tls) or b""
+    files[RunFile.KUBECONFIG] = kubeconfig(name, domain, tls)
+    files[RunFile.PASSWORD] = password(tls) or b""
     (folder / "auth").mkdir(exist_ok=True)
     for file, data in files.items():
         (folder / file).touch(0o640)

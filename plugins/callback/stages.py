@@ -42,6 +42,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import visible
 from ansible_collections.agentlab.ocp.plugins.module_utils.redact import redact
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import write_atomic
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
 if TYPE_CHECKING:
     from ansible.executor.stats import AggregateStats
@@ -61,7 +62,7 @@ def _elapsed(seconds: float) -> str:
 
 
 # The logs of a run directory that are followed; this one has the messages of wait-for, too.
-_LOGS = (".openshift_install.log", "add-nodes/.openshift_install.log")
+_LOGS = (RunFile.INSTALLER_LOG, f"add-nodes/{RunFile.INSTALLER_LOG}")
 
 
 def _lines(data: dict[str, Any]) -> list[str]:

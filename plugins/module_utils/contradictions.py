@@ -11,14 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .addresses import family as family_of
-from .plan import ipi, laid, rundir, secrets
-from .plan.build import lab_mirrors
+from .plan import ipi, laid, profile, rundir, secrets
+from .plan.build import installer
 from .plan.configs import agent_config, install_config
 from .plan.model import Plan
-from .plan.presets import DEFAULTS, FAMILIES
 from .plan.problems import Finding, Path
 from .redact import redact
 from .releases import LATEST
+from .vocabulary import RunFile
 
 if TYPE_CHECKING:
     from .installer.preflight import Refused
@@ -31,8 +31,10 @@ _FIPS_KEY = (
 )
 _PULL_SECRET = {"auths": {"registry.example.com": {"auth": "dXNlcjpwYXNzd29yZA=="}}}
 _ROOT = len(("installer", "install_config"))
-# Fields of `installer` that a plan has as the profile has them; `_usual` knows what the others become.
-_AS_THEY_ARE = ("hosts_in", "fencing_by", "network_type", "fips", "install_config", "agent_config")
+# Fields of `installer` whose values the checks of profiles and files keep right.
+_CHECKED = {
+    "ssh_key_file", "pull_secret_file", "machine_network", "ntp_sources", "mirrors_file", "manifests", "manifests_dir", "bootstrap",
+}  # fmt: skip
 _USUAL_PLATFORMS = ("none", "baremetal", "external")
 _LAST = {"lab": "0-lab", "okd": "0-okd-scos.0"}
 # After a field: its place in a file that only this check has.
@@ -65,7 +67,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
     if ipi.bootstrap(plan):
         refused = preflight.provisioned(text, release, version)
     else:
-        texts = {"install-config.yaml": text, "agent-config.yaml": rundir.dump(agent_config(whole))}
+        texts = {RunFile.INSTALL_CONFIG: text, RunFile.AGENT_CONFIG: rundir.dump(agent_config(whole))}
         refused = preflight.agent(texts, release, version)
     for one in refused:
         message = " ".join(_POSITION.sub("", one.text).split())
@@ -78,14 +80,12 @@ prepare = partial(rundir.prepare, verify=findings)
 
 def _usual(plan: Plan) -> bool:
     """Return whether the installer's input files have nothing of a profile but machines, names and addresses."""
-    given, usual, families = plan["installer"], DEFAULTS["installer"], FAMILIES[plan["cluster"]["stack"]]
-    return (
-        plan["cluster"]["platform"] in _USUAL_PLATFORMS
-        and all(given.get(name) in (None, usual[name]) for name in _AS_THEY_ARE)
-        and given["cluster_network"] == [entry for family in families for entry in usual["cluster_network"][family]]
-        and given["service_network"] == [usual["service_network"][family] for family in families]
-        and given["image_digest_sources"] in ([], lab_mirrors(plan["services"]))
-    )
+    if plan["cluster"]["platform"] not in _USUAL_PLATFORMS:
+        return False
+    given = plan["installer"]
+    same = {"stack": plan["cluster"]["stack"], "release": {"payload": plan["release"]["payload"]}}
+    usual = installer(profile.complete(same), plan["networks"], plan["services"])
+    return all(given.get(name) == usual.get(name) for name in {*given, *usual} - _CHECKED)
 
 
 def _field(refused: Refused, plan: Plan) -> tuple[Path, Any]:
@@ -96,8 +96,8 @@ def _field(refused: Refused, plan: Plan) -> tuple[Path, Any]:
     """
     given = plan["installer"]
     files = {
-        "install-config.yaml": ("install_config", given["install_config"]),
-        "agent-config.yaml": ("agent_config", given["agent_config"]),
+        RunFile.INSTALL_CONFIG: ("install_config", given["install_config"]),
+        RunFile.AGENT_CONFIG: ("agent_config", given["agent_config"]),
     }
     spelled, over = _spelled(refused.text), len(_place(refused.text, given["install_config"]))
     for field, origin, shown in _origins(plan):

@@ -14,8 +14,9 @@ from .installer.manifests.meta import DIRECTORY
 from .installer.state import StateError, load, load_wait_for
 from .plan import phases
 from .plan.model import Plan
+from .vocabulary import RunFile
 
-CREDENTIALS = {"kubeconfig": "auth/kubeconfig", "kubeadmin-password": "auth/kubeadmin-password"}
+CREDENTIALS = {"kubeconfig": RunFile.KUBECONFIG, "kubeadmin-password": RunFile.PASSWORD}
 """A credential of the service -> its file in the directory."""
 
 

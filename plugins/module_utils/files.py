@@ -12,9 +12,7 @@ import errno
 import fcntl
 import io
 import os
-import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,7 +85,7 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int
                     _link(fd, target)
                 else:
                     if temporary is None:
-                        temporary = target.parent / f"{PREFIX}{secrets.token_hex(8)}"
+                        temporary = target.parent / f"{PREFIX}{os.urandom(8).hex()}"
                         _link(fd, temporary)
                     _rename(temporary, target, overwrite)
     except BaseException:
@@ -102,6 +100,8 @@ def staging(parent: Path, *, inherited: bool = False) -> Iterator[Path]:
 
     inherited: a child that is started with `close_fds=False` keeps it from being swept when this process is killed.
     """
+    import tempfile  # whose generator of random numbers every start of the command line would wait for
+
     sweep(parent)
     path, fd = _locked(lambda: Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)), os.O_RDONLY | os.O_DIRECTORY)
     os.set_inheritable(fd, inherited)
@@ -167,6 +167,8 @@ def _open(folder: Path) -> tuple[int, Path | None]:
 
 
 def _made(folder: Path) -> Path:
+    import tempfile
+
     fd, name = tempfile.mkstemp(prefix=PREFIX, dir=folder)
     os.close(fd)
     return Path(name)

@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from .vocabulary import RunFile
+
 LEVELS = ("trace", "debug", "info", "warning", "error", "fatal")
 ALIASES = {"warn": "warning", "panic": "fatal"}
 """Other names that logrus has for some of them."""
 COLOURS = {"trace": 37, "debug": 37, "info": 36, "warning": 33, "error": 31, "fatal": 31}
-LOG_FILE = ".openshift_install.log"
+LOG_FILE = RunFile.INSTALLER_LOG
 _PLAIN = re.compile(r"[A-Za-z0-9\-._/@^+]+")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from typing import TextIO
@@ -13,14 +14,16 @@ from .vocabulary import Exit
 def say(text: object = "", stream: TextIO | None = None, end: str = "\n") -> None:
     """Write a line to standard output, or to `stream`, at once.
 
-    Exits as a program that SIGPIPE ends, when its reader closes the output; `BrokenPipeError` would be one of the `OSError`s
-    that verbs report.
+    Exits as a program that SIGPIPE ends, when its reader closes the output or its terminal is gone (EIO), instead of an
+    `OSError`, which verbs report.
     """
     out = stream or sys.stdout
     try:
         out.write(f"{text}{end}")
         out.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.EIO):
+            raise
         drop(out)
         raise SystemExit(Exit.PIPE) from None
 

@@ -23,6 +23,27 @@ REGISTRY = "registry.agentlab.test"
 RELEASE_REPOSITORY, PAYLOAD_REPOSITORY = "lab/release", "lab/payload"
 """Repositories of the lab payload: the release image, and the components, each with its name as the tag."""
 
+DEFAULT_CLUSTER = "ostest"
+"""Name of a cluster unless another one is given; dev-scripts has the same."""
+
+
+class RunFile:
+    """Files of a run directory, by their paths in it. Those of the installer are upstream's; roles spell these names, too."""
+
+    PROFILE = "profile.yaml"
+    PLAN = "plan.yaml"
+    INVENTORY = "inventory.yml"
+    SECRETS = "secrets.json"
+    STATE = "state.json"
+    INSTALL_CONFIG = "install-config.yaml"
+    AGENT_CONFIG = "agent-config.yaml"
+    KUBECONFIG = "auth/kubeconfig"
+    PASSWORD = "auth/kubeadmin-password"
+    RENDEZVOUS_IP = "rendezvousIP"
+    INSTALLER_LOG = ".openshift_install.log"
+    INSTALLER_STATE = ".openshift_install_state.json"
+
+
 RUN_STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")
 """The stages of a run of ours, each a playbook and a verb."""
 

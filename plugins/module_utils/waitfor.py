@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from .assisted.client import AssistedClient
 from .assisted.watcher import BootstrapFailed, BootstrapWatcher
@@ -45,28 +45,36 @@ class Outcome(NamedTuple):
     console: str | None = None
 
 
+class Watch(TypedDict, total=False):
+    """What is watched, and for how long.
+
+    stall: seconds without any change after which to give up (0: only upstream's limits); diagnose: sees causes for which that is
+    sooner; controller: whether the assisted-installer-controller must have completed; show_operators: gets each list of
+    ClusterOperators; stable_for: seconds for which no operator may have progressed.
+    """
+
+    stall: float
+    diagnose: Diagnose
+    controller: bool
+    clock: Clock
+    show_operators: ShowOperators
+    stable_for: float
+
+
 def wait_for(
     event: str,
     directory: Path,
     say: Say,
     show: Show = lambda cluster, events: None,
     *,
-    stall: float = 0,
-    diagnose: Diagnose = no_diagnosis,
-    controller: bool = False,
     skip_password: bool = False,
-    clock: Clock = time,
-    show_operators: ShowOperators = lambda operators: None,
-    stable_for: float = STABLE_FOR,
     tape: Tape = no_tape,
+    **watch: Unpack[Watch],
 ) -> Outcome:
     """Wait for one of EVENTS of the installation with assets in `directory`.
 
-    say(level, text) gets each message; show(cluster, events) each state of the service; show_operators each list of
-    ClusterOperators; stall: seconds without any change after which to give up (0: only upstream's limits); diagnose: sees
-    causes for which that is sooner; controller: whether the assisted-installer-controller must have completed;
-    skip_password: do not report the password of kubeadmin; stable_for: seconds for which no operator may have progressed;
-    tape: gets each answer of both APIs.
+    say(level, text) gets each message; show(cluster, events) each state of the service; skip_password: do not report the password of
+    kubeadmin; tape: gets each answer of both APIs.
     """
     try:
         known = load_wait_for(directory)
@@ -75,20 +83,7 @@ def wait_for(
         say("fatal", str(error))
         return Outcome(Exit.FAILED, str(error))
     rest = AssistedClient(known.rendezvous_ip, known.token, known.scheme, tape=tape)
-    outcome = follow(
-        event,
-        known,
-        rest,
-        kube,
-        say,
-        show,
-        stall=stall,
-        diagnose=diagnose,
-        controller=controller,
-        clock=clock,
-        show_operators=show_operators,
-        stable_for=stable_for,
-    )
+    outcome = follow(event, known, rest, kube, say, show, **watch)
     if not outcome.exit_code and event != "bootstrap-complete":
         say_complete(directory, outcome.console, say, skip_password=skip_password)
     return outcome

@@ -13,7 +13,7 @@ description:
     are stable, and that no pod fails.
   - With O(plan), also that every role has the right number of nodes with the planned addresses, that the Job
     C(assisted-installer-controller) has completed, that pod and service networks, FIPS mode and the BMCs of BareMetalHosts are the
-    planned ones, and that VIPs and DNS names answer for each address family.
+    planned ones, that the objects of the extra manifests are there with their fields, and that VIPs and DNS names answer for each address family.
   - A check that fails does not fail the module; see RV(ok). The role P(agentlab.ocp.validate#role) fails then.
 extends_documentation_fragment: [agentlab.ocp.module.reads]
 requirements:
@@ -34,6 +34,7 @@ options:
       - Run directory of the cluster, whose C(ssh/id_ecdsa) may log in to the nodes.
       - With it, how each machine was booted and which time servers it asked are compared with the O(plan), from the records of the
         installation; what was not recorded is left out.
+      - With it, and on the hypervisor, state, networks, addresses and images of the machines outside of the cluster are compared, too.
       - With it, bonds, VLANs, MTUs, static routes and default gateways are checked on each node, if the O(plan) has bonds, VLANs or
         static routes.
     type: path

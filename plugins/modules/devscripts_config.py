@@ -80,13 +80,14 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import checkout
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import DEFAULT_CLUSTER
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "profile": {"type": "raw", "required": True},
-            "cluster": {"type": "str", "default": "ostest"},
+            "cluster": {"type": "str", "default": DEFAULT_CLUSTER},
             "checkout": {"type": "path", "required": True},
             "user": {"type": "str"},
             "variables": {"type": "dict", "default": {}},

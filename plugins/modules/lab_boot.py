@@ -25,18 +25,28 @@ requirements:
 options:
   mode:
     description:
-      - V(redfish) inserts the image as virtual media through each machine's BMC.
-      - V(minimal) is the same with a minimal image, whose root file system is published too.
-      - V(cdrom) puts it into the domain's CD drive, without a BMC.
-      - V(usb) does so as a USB stick.
-      - V(pxe) publishes the boot artifacts next to the image; the machines fetch the iPXE script, kernel and root file system.
-      - V(iscsi) writes the image to the LUN that the machine boots from.
-      - V(config-image) puts it into the domain's CD drive, and C(agentconfig.noarch.iso) next to it into another one.
-      - V(interactive) is as V(redfish), with an image of hosts on whose screens the rendezvous host is chosen.
-      - V(manual) publishes the image and boots nothing. It is changed while machines are to be booted by hand.
+      - V(redfish) - virtual media of the BMC.
+      - V(minimal) - a small ISO as virtual media, which fetches the rest; platform external has this one in place of C(redfish).
+      - V(cdrom) - a CD drive, without a BMC.
+      - V(usb) - a USB stick.
+      - 'V(pxe) - over the network: an iPXE script, kernel and root file system.'
+      - V(iscsi) - from a LUN, over a network of its own; it is the machine's only disk.
+      - V(config-image) - an ISO without a cluster in one CD drive, and the cluster's files, C(agentconfig.noarch.iso), in another.
+      - V(interactive) - an ISO without a cluster as virtual media, the rendezvous host chosen on the hosts' screens, and the
+        cluster defined over REST.
+      - V(manual) - by hand, from the image that the lab's file server has.
       - With O(nodes) it must be V(cdrom).
     type: str
-    choices: [redfish, minimal, cdrom, usb, pxe, iscsi, config-image, interactive, manual]
+    choices:
+      - redfish
+      - minimal
+      - cdrom
+      - usb
+      - pxe
+      - iscsi
+      - config-image
+      - interactive
+      - manual
     default: redfish
   secrets:
     description: The content of C(secrets.json) in the run directory, with the passwords for the BMCs.

@@ -20,6 +20,7 @@ options:
     type: str
     choices: [auto, kvm, qemu]
 requirements:
+  - cryptography
   - libvirt-python
   - PyYAML
 """
@@ -51,18 +52,14 @@ domain_type:
   type: str
 """
 
-from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import STANDALONE, changed, run
-from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import domain, storage
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults, given, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import carried
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.modes import MODES
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, standalone
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, machines, standalone
 
 
 def main() -> None:
@@ -80,37 +77,10 @@ def main() -> None:
 
     def make() -> dict[str, Any]:
         plan = given.plan_of(module.params, module.no_log_values.update)
-        hypervisor, check = plan["hypervisor"], module.check_mode
-        found = standalone.owner_of(module.params, plan, check=check)
-        console = Path(hypervisor["console_dir"])
-        domain_type = kvm.domain_type(hypervisor["domain_type"])
-        wanted = [
-            domain.render(
-                node,
-                found,
-                pool=hypervisor["pool"],
-                domain_type=domain_type,
-                console=Path(node["console"]),
-                medium=MODES[plan["boot"]["mode"]].medium,
-                medium_first=any(faults.of_kind(plan, "boot_order", node["name"])),
-                clock_offset=sum(fault["offset"] for fault in faults.of_kind(plan, "clock", node["name"])),
-            )
-            for node in carried(plan["nodes"])
-        ]
-        if not check:
-            console.mkdir(parents=True, exist_ok=True)
+        owner = standalone.owner_of(module.params, plan, check=module.check_mode)
+        domain_type = kvm.domain_type(plan["hypervisor"]["domain_type"])
         with connect() as connection:
-            pool, made = storage.pool(connection, hypervisor["pool"], hypervisor["pool_dir"], found.mark, check=check)
-            changes = (
-                [{"name": hypervisor["pool"], "before": "", "after": f"pool {hypervisor['pool_dir']}\n"}]
-                if made
-                else []
-            )
-            for disk in storage.missing(pool, [disk for node in carried(plan["nodes"]) for disk in node["disks"]]):
-                changes.append({"name": disk["name"], "before": "", "after": f"disk of {disk['size_gib']} GiB\n"})
-                if not check:
-                    storage.create(pool, disk)
-            changes += domain.apply(connection, wanted, check=check)
+            changes = machines.apply(connection, plan, owner, domain_type, check=module.check_mode)
         return {**changed(changes), "domain_type": domain_type}
 
     run(module, make)

@@ -180,6 +180,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import hypervisors, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.warnings import warnings
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import DEFAULT_CLUSTER
 
 
 def main() -> None:
@@ -187,7 +188,7 @@ def main() -> None:
         argument_spec={
             "profile": {"type": "str"},
             "profiles": {"type": "path"},
-            "cluster": {"type": "str", "default": "ostest"},
+            "cluster": {"type": "str", "default": DEFAULT_CLUSTER},
             "run_dir": {"type": "path", "required": True},
             "files": {"type": "bool", "default": False},
             "overrides": {"type": "dict", "default": {}},

@@ -91,30 +91,16 @@ seconds:
   type: float
 """
 
-import contextlib
 import time
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.agentlab.ocp.plugins.module_utils import installation
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import AssistedClient
-from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher import SIMULATED_FOR
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import load_wait_for
-from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.changes import WaitEvents
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.probe import Probe
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_run
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faults
-from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.lab import Lab
-from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.save_points import SavePoints
-from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner, recording
-from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog
-from ansible_collections.agentlab.ocp.plugins.module_utils.version import VERSION
-from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS, Recorder, wait_for_by
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS
 
 
 def main() -> None:
@@ -134,76 +120,25 @@ def main() -> None:
         supports_check_mode=True,
     )
 
-    def snapshots(plan: Plan, directory: Path, log: Log) -> SavePoints | None:
-        if not plan["snapshots"]:
-            return None
-        known = load_wait_for(directory)
-        service = AssistedClient(known.rendezvous_ip, known.token, known.scheme)
-        who = owner.from_fact(module.params["owner"])
-        return SavePoints(Lab(plan, directory, who, VERSION), service, log)
-
     def wait() -> dict[str, Any]:
         if module.check_mode:
             return {"changed": False, "exit_code": 0, "seconds": 0.0}
         params, start = module.params, time.monotonic()
-        plan = checked(params["plan"]) if params["plan"] else None
-        Path(params["log"]).parent.mkdir(parents=True, exist_ok=True)
-        directory = Path(params["dir"])
-        log = Log(directory if directory.is_dir() else None, emit=lambda __: None, copy=Path(params["log"]))
-        record = Recorder(Path(params["record"]))
-        secrets = of_run(directory)
-        tape = recording.Recorder(record.directory / Path(recording.FILE).name, secrets)
-        watch: dict[str, Any] = {"diagnose": Probe(plan, directory, tape, log.info)} if plan else {}
-        if plan and plan["release"]["payload"] == "lab":
-            watch["stable_for"] = SIMULATED_FOR
-        injected = faults.log(plan) if plan else None
-        events = WaitEvents(EventLog(record.directory / Path(FILE).name, secrets), faults=injected)
-
-        def say(level: str, text: str) -> None:
-            log(level, text)
-            if level != "debug":  # a build of openshift-install writes each poll to its log
-                events.say(level, text)
-
-        def show(cluster: dict[str, Any], new: list[dict[str, Any]]) -> None:
-            record(cluster, new)
-            events.show(cluster, new)
-
-        saver = snapshots(plan, directory, log) if plan and params["owner"] else None
-        with saver or contextlib.nullcontext():
-            binary = Path(params["binary"]) if params["binary"] else None
-            if saver and not binary:  # a build of openshift-install has its own
-                watch["clock"] = saver.clock
-            outcome = wait_for_by(binary, Path(params["collection"] or "."))(
-                params["event"],
-                directory,
-                say,
-                show,
-                stall=params["stall_minutes"] * 60,
-                controller=plan is not None,
-                skip_password=True,
-                show_operators=events.show_operators,
-                tape=tape,
-                **watch,
-            )
-        if saver and not outcome.exit_code and params["event"] == "install-complete":
-            saver.installed()
-        if not outcome.exit_code and plan and plan["hypervisor"]["kind"] == "sandbox":
-            # Upstream's last lines are for a cluster that the reader's host can reach.
-            command = Access(plan, directory).kubectl("get", "nodes")
-            log(
-                "info",
-                f"Names and addresses of the cluster exist in the lab's network only; this enters it:\n    {command}",
-            )
-        result = {
-            "changed": False,
-            "exit_code": outcome.exit_code,
-            "console": outcome.console,
-            "seconds": round(time.monotonic() - start, 1),
-        }
-        if outcome.exit_code:
+        outcome = installation.wait(
+            params["event"],
+            Path(params["dir"]),
+            checked(params["plan"]) if params["plan"] else None,
+            owner.from_fact(params["owner"]) if params["owner"] else None,
+            copy=Path(params["log"]),
+            folder=Path(params["record"]),
+            build=Path(params["binary"]) if params["binary"] else None,
+            collection=Path(params["collection"] or "."),
+            stall=params["stall_minutes"] * 60,
+        )
+        seconds = round(time.monotonic() - start, 1)
+        result = {"changed": False, "exit_code": outcome.exit_code, "console": outcome.console, "seconds": seconds}
+        if outcome.exit_code or outcome.error:
             module.fail_json(msg=outcome.error, **result)
-        if saver and saver.failures:
-            module.fail_json(msg="; ".join(saver.failures), **result)
         return result
 
     run(module, wait)

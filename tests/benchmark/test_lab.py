@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-AGENTLAB = ROOT / "bin/agentlab"
+from .processes import AGENTLAB, ENVIRONMENT, ROOT
+
 CLUSTER = "bench"
 PROFILE = "ha_dualstack"
 ROUNDS = 3
-# Limits of the whole command in runs of a playbook with a single task, 1.0 s on two quiet cores: 5 s for creating the lab, 4 s without
+# Limits of the whole command in runs of a playbook with a single task, 1.0 s on two quiet cores: 3.5 s for creating the lab, 2.5 s without
 # changes, of which the command and Ansible's start take 1 s; 2 s and 1.3 copies of the base for the image, in addition to the plan and the
 # check for the payload.
-FIRST, AGAIN, IMAGE, COPIES = 5.5, 4.5, 5.0, 1.3
+FIRST, AGAIN, IMAGE, COPIES = 3.5, 2.5, 5.0, 1.3
 # What libvirt itself needs for the same objects.
 VIRSH = """cd $(mktemp -d)
 for d in $(virsh list --all --name); do
@@ -35,29 +35,25 @@ for n in $(virsh net-list --name); do virsh net-destroy $n; virsh net-start $n; 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a sandbox needs root")
 
 
-def seconds(*argv: str | Path, stdin: str | None = None) -> float:
-    """How long a command takes that must succeed."""
+def timed(*argv: str | Path) -> tuple[float, str]:
+    """How long a command takes that must succeed, and what it prints."""
     start = time.perf_counter()
     done = subprocess.run(
         [str(word) for word in argv],
-        input=stdin,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        env=ENVIRONMENT,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:]
-    return time.perf_counter() - start
+    return time.perf_counter() - start, done.stdout
 
 
-def lab(verb: str, *arguments: str) -> float:
-    """How long `agentlab VERB` takes for the cluster of this benchmark."""
-    return seconds(AGENTLAB, verb, *arguments, "--cluster", CLUSTER)
-
-
-def inside(command: str) -> float:
-    """How long a shell command takes in the cluster's sandbox."""
-    return seconds(AGENTLAB, "exec", "--cluster", CLUSTER, "--", "sh", "-ec", command)
+def lab(verb: str, *arguments: str) -> tuple[float, str]:
+    """`agentlab VERB` for the cluster of this benchmark: its seconds, and what it prints, with the seconds of each step."""
+    return timed(AGENTLAB, verb, *arguments, "--cluster", CLUSTER)
 
 
 def empty(folder: Path) -> float:
@@ -66,7 +62,7 @@ def empty(folder: Path) -> float:
     nothing.write_text("- hosts: localhost\n  gather_facts: false\n  tasks:\n    - ansible.builtin.ping:\n")
     ansible = Path(sys.executable).with_name("ansible-playbook")
     local = ("-i", "localhost,", "-c", "local", "-e", f"ansible_python_interpreter={sys.executable}")
-    return statistics.median(seconds(ansible, *local, nothing) for __ in range(ROUNDS))
+    return statistics.median(timed(ansible, *local, nothing)[0] for __ in range(ROUNDS))
 
 
 @pytest.fixture
@@ -78,15 +74,20 @@ def cluster() -> Iterator[None]:
 
 def test_prepare(cluster: None, tmp_path: Path) -> None:
     """Networks, five machines, BMCs, registry; then again without changes."""
-    first, again, base = [], [], empty(tmp_path)
+    first: list[float] = []
+    again: list[float] = []
+    base, steps = empty(tmp_path), ""
     for __ in range(ROUNDS):
-        first.append(lab("prepare", PROFILE))
-        again.append(lab("prepare", PROFILE))
-        defined = inside(VIRSH)
+        for times in (first, again):
+            taken, shown = lab("prepare", PROFILE)
+            times.append(taken)
+            steps += shown
+        defined = timed(AGENTLAB, "exec", "--cluster", CLUSTER, "--", "sh", "-ec", VIRSH)[0]
         lab("destroy")
     made, unchanged = statistics.median(first), statistics.median(again)
     print(
-        f"\nprepare {PROFILE}: {made:.1f} s, again {unchanged:.1f} s; one empty playbook {base:.1f} s; the same by virsh {defined:.1f} s"
+        f"{steps}\nprepare {PROFILE}: {made:.1f} s, again {unchanged:.1f} s; one empty playbook {base:.1f} s; "
+        f"the same by virsh {defined:.1f} s"
     )
     assert made <= FIRST * base
     assert unchanged <= AGAIN * base
@@ -96,12 +97,13 @@ def test_image(cluster: None, tmp_path: Path) -> None:
     """All of the stage `image` with a payload that is there, against a copy of the base ISO."""
     lab("deploy", PROFILE, "--stop-after", "image")
     iso = ROOT / "runs" / CLUSTER / "agent.x86_64.iso"
-    base = empty(tmp_path)
+    base, steps = empty(tmp_path), ""
     images, copies = [], []
     for __ in range(ROUNDS):
-        copies.append(seconds("cp", iso, tmp_path / "copy.iso"))
+        copies.append(timed("cp", iso, tmp_path / "copy.iso")[0])
         iso.unlink()
-        images.append(lab("image"))
+        taken, steps = lab("image")
+        images.append(taken)
     made, copied = statistics.median(images), statistics.median(copies)
-    print(f"\nimage {PROFILE}: {made:.1f} s; cp of the ISO {copied:.2f} s; one empty playbook {base:.1f} s")
+    print(f"{steps}\nimage {PROFILE}: {made:.1f} s; cp of the ISO {copied:.2f} s; one empty playbook {base:.1f} s")
     assert made <= IMAGE * base + COPIES * copied

@@ -1,6 +1,6 @@
 """A single node from its snapshots: installed again from `ready`, restored before a test of pytest, and three copies side by side.
 
-Nothing is left behind.
+One of the copies, of `ready`, is installed next to the others. Nothing is left behind.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tests.e2e.conftest import ROOT, host, ports
 
 CLI = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 CLUSTER = "e2es"
-COPIES = ("e2ea", "e2eb", "e2ec")
+COPIES = {"e2ea": "installed", "e2eb": "installed", "e2ec": "ready"}
+"""Their names, and of which snapshot they are."""
 LIMIT = 40 * 60
 TESTS = """
 import pytest
@@ -70,8 +71,10 @@ def test_a_single_node_from_its_snapshots(tmp_path: Path, guests: None) -> None:
         environment = {**os.environ, "AGENTLAB_RUNS": str(run_dir(CLUSTER).parent)}
         subprocess.run([*command, str(tmp_path)], env=environment, timeout=LIMIT, cwd=tmp_path, check=True)
 
-        for name in COPIES:
-            agentlab("snapshot", "copy", "installed", name, "--cluster", CLUSTER)
+        for name, saved in COPIES.items():
+            agentlab("snapshot", "copy", saved, name, "--cluster", CLUSTER)
+        for verb in ("wait", "validate"):
+            agentlab(verb, "--cluster", "e2ec")
         for name in COPIES:
             assert re.search(r"^master-0 +Ready ", nodes(name))
     finally:

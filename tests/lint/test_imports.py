@@ -22,7 +22,6 @@ LAYERS = (
         "deadline",
         "errors",
         "files",
-        "log",
         "merging",
         "redact_pairs",
         "redact_shapes",
@@ -33,7 +32,7 @@ LAYERS = (
         "vocabulary",
         "webpage",
     ),
-    ("_yaml", "built_modules", "redact", "releases", "terminal", "watch"),
+    ("_yaml", "built_modules", "log", "redact", "releases", "terminal", "watch"),
     ("documents",),
     ("ignition", "nmstate", "packages", "release", "state"),
     ("assisted", "coreos", "keys", "screen"),
@@ -46,8 +45,9 @@ LAYERS = (
     ("report",),
     ("ci", "reload"),
     ("snapshot",),
+    ("installation",),
     ("_ansible",),
-    ("plugins/callback", "plugins/connection", "plugins/modules"),
+    ("plugins/callback", "plugins/connection", "plugins/filter", "plugins/modules"),
     ("payload/cluster", "payload/machine_os", "payload/node_agent"),
     ("payload/api_server", "payload/images", "payload/orchestrator"),
     ("payload/build", "payload/tools"),
@@ -56,7 +56,7 @@ LAYERS = (
 )
 # Where there is no Ansible, and what of it the payload's images do without.
 ADAPTER = {"_ansible"}
-PLUGINS = {"plugins/callback", "plugins/connection", "plugins/modules"}
+PLUGINS = {"plugins/callback", "plugins/connection", "plugins/filter", "plugins/modules"}
 FILES = sorted(path for top in ("plugins", "payload") for path in (ROOT / top).rglob("*.py"))
 
 

@@ -28,6 +28,8 @@ COMMANDS = {
     "format": ["ruff", "format", "--check", "."],
     "changelog": ["antsibull-changelog", "lint"],
     "workflow": ["check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS],
+    "jobs": ["check-jsonschema", "--schemafile", "docs/jobs.schema.json", "ci/jobs.yml"],
+    "proof": ["check-jsonschema", "--schemafile", "ci/proof.schema.json", "ci/proof.yml"],
     "issue forms": ["check-jsonschema", "--builtin-schema", "vendor.github-issue-forms", *ISSUE_FORMS],
 }
 

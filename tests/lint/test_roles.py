@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
 ROOT = Path(__file__).resolve().parents[2]
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
@@ -76,6 +77,12 @@ def test_variables_are_documented(role: str) -> None:
     documented = {name: option["default"] for name, option in options.items() if "default" in option}
     given = {name: value for name, value in defaults.items() if not (isinstance(value, str) and "{{" in value)}
     assert {name: given.get(name, documented[name]) for name in documented} == documented
+
+
+def test_files_of_a_run_have_the_names_that_its_writers_give_them() -> None:
+    texts = [path.read_text() for path in sorted((ROOT / "roles").glob("*/*/*.yml"))]
+    found = {name for text in texts for name in re.findall(r"'/((?:auth/)?[\w-]+\.json|auth/[\w-]+)'", text)}
+    assert found and found <= {name for name in vars(RunFile).values() if isinstance(name, str)}
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # What Ansible and Python look up by name.
 FRAMEWORKS = re.compile(
-    r"main|__\w*|DOCUMENTATION|EXAMPLES|RETURN|ModuleDocFragment|CallbackModule|Connection|pytest_\w+"
+    r"main|__\w*|DOCUMENTATION|EXAMPLES|RETURN|ModuleDocFragment|CallbackModule|Connection|FilterModule|pytest_\w+"
 )
 # Other decorators enter what they decorate into a table.
 PLAIN = {"cache", "lru_cache", "contextmanager", "asynccontextmanager", "dataclass", "total_ordering"}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....plugins.module_utils.vocabulary import Status
-from .. import operators, prepare, release, validations
+from .. import operators, prepare, release, validations, versions
 from ..config import Config
 from ..objects import Cluster, Host
 from ..prepare import Render
@@ -36,10 +36,10 @@ class Preparation(ClusterMachine):
         self._release_errors: dict[str, str] = {}
 
     def start_release(self, cluster: Cluster) -> None:
-        """Read the images of the cluster's release in the background.
+        """Read images and version of the cluster's release in the background.
 
         Nothing happens if they are known, if a task is already under way, without a release image, and with
-        `DUMMY_IGNITION`. The result is the cluster's `_images`. After the last failed attempt the preparation of the
+        `DUMMY_IGNITION`. The result is the cluster's `_images` and `_release_version`. After the last failed attempt the preparation of the
         cluster reports the error.
         """
         if cluster.get("_images") or not cluster.get("ocp_release_image") or self.config.flag("DUMMY_IGNITION"):
@@ -53,14 +53,14 @@ class Preparation(ClusterMachine):
         arguments = (cluster["ocp_release_image"], cluster.get("_pull_secret", ""), mirror)
         for wait in RELEASE_WAITS:
             try:
-                found = await asyncio.get_running_loop().run_in_executor(None, release.component_images, *arguments)
+                found = await asyncio.get_running_loop().run_in_executor(None, release.contents, *arguments)
             except (ValueError, OSError) as err:
                 LOG.warning("release image of cluster %s: %s", cluster["id"], err)
                 self._release_errors[cluster["id"]] = str(err)
                 await asyncio.sleep(wait)
                 continue
             if self.clusters.get(cluster["id"]) is cluster:
-                cluster["_images"] = found
+                cluster["_images"], cluster["_release_version"] = found.images, found.version
                 self.touch_hosts(cluster["id"])
                 self.store.commit()
             return
@@ -115,7 +115,7 @@ class Preparation(ClusterMachine):
 
         ident = cluster["id"]
         shown = _public(cluster)
-        shown["pull_secret"] = cluster.get("_pull_secret", "")
+        shown |= {"pull_secret": cluster.get("_pull_secret", ""), "openshift_version": versions.of_release(cluster)}
         hosts: list[Host] = []
         for host in self.hosts_of(ident).values():
             entry: Host = _public(host)

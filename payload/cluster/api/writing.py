@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import random
 import string
 
 from aiohttp import web
 
 from ..apply import ApplyConflict, apply
+from ..objects import store_texts
 from ..patch import PATCHES, PatchError
 from ..resources import Registry, Resource
 from ..selectors import SelectorError, selector
@@ -130,12 +130,8 @@ class Writer:
             obj["status"] = {"phase": "Active"}
             metadata["labels"] = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
         elif resource.key == "secrets":
-            texts = obj.pop("stringData", None) or {}
             obj.setdefault("type", "Opaque")
-            obj["data"] = {
-                **(obj.get("data") or {}),
-                **{name: base64.b64encode(text.encode()).decode() for name, text in texts.items()},
-            }
+            store_texts(obj)
         elif resource.kind == "CustomResourceDefinition":
             obj["status"] = established(obj)
         elif (resource.custom or resource.group in ("apps", "batch")) and resource.status:

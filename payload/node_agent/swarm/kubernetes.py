@@ -74,6 +74,8 @@ def manifests(options: argparse.Namespace, defaults: argparse.Namespace, setting
         raise SwarmError("--kubernetes: cannot be used with --report or --part; pods print their reports to their logs")
     if settings.agent:
         raise SwarmError("--kubernetes: cannot be used with --agent, which a pod does not have")
+    if settings.bmc:
+        raise SwarmError("--kubernetes: cannot be used with --bmc: no Service leads to the BMCs of a pod")
     files = {key: Path(getattr(options, key)) for key in FILES if getattr(options, key)}
     tokens = {key: os.environ[key] for key in TOKENS if os.environ.get(key)}
     with tempfile.TemporaryDirectory() as folder:

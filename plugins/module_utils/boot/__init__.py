@@ -1,8 +1,7 @@
 """Booting the machines of a lab.
 
-How each boot mode does it (`modes`), how a machine is driven (`bmc`, `domain`), in which order (`sequence`), and the whole of it for a
-plan (`lab`).
+How a machine is driven (`bmc`, `domain`), in which order (`sequence`), and the whole of it for a plan (`lab`).
 
 A BMC kind is a module like `redfish` with its entry in `bmc.CONNECT`, and a row in `plan.bmcs.KINDS`; a boot mode is a row in
-`modes.MODES` and a name in `plan.model.BootMode`.
+`plan.modes.MODES`.
 """

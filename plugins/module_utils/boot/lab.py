@@ -15,7 +15,7 @@ from ..libvirt.connection import connect
 from ..plan import iscsi
 from ..plan.faults import of_kind
 from ..plan.machines import Node, carried
-from ..plan.model import BootMode, Plan
+from ..plan.model import Plan
 from ..plan.modes import MODES
 from . import bmc, domain, media, sequence
 from .machine import Machine
@@ -33,7 +33,7 @@ class Lab:
     """
 
     plan: Plan
-    mode: BootMode
+    mode: str
     image: Path
     authority: str | None = None
     check: bool = False

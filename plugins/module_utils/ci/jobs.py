@@ -5,51 +5,95 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Any, Literal, TypedDict, cast
 
-from ..documents import load_yaml, read_file
-from ..shapes import Shape, check, named
+from ..documents import load_yaml
+from ..plan import typed
+from ..plan.fields import OneOf
+from ..plan.options import Profile
 from ..vocabulary import RUN_STAGES
 
+Stage = Annotated[str, OneOf(RUN_STAGES)]
 
-class Expect(TypedDict):
-    """The failure that a job must end with: the stage, its class, texts in the log of the wait, the first cause as a regular expression.
 
-    Texts and expression are searched as `Runner.check_result` does: the cause from the start of the report's first
-    line after a wait, otherwise of the error.
-    """
-
-    stage: NotRequired[str]
-    """`wait` unless given."""
+class _Failure(TypedDict):
     exit_code: int
+    """The class of the failure: docs/ci.md lists them."""
     cause: str
+    """A regular expression for the first cause: of the report after a wait, else of the stage's error."""
     log: list[str]
+    """Texts in the log of the wait."""
 
 
-class Job(TypedDict):
-    """A job with its defaults; `ci/jobs.yml` has the meaning of each field.
+class Expect(_Failure, total=False):
+    """The failure that a job must end with."""
 
-    `DEFAULTS` has the values of fields that a job leaves out. programs: field of the profile, such as
-    `release.installer.binary` -> environment variable that has its value, the path of a real program.
-    """
+    stage: Stage
+    """The stage that fails; `wait` unless given."""
 
-    profile: str | dict[str, Any]
+
+class _Profiled(TypedDict):
+    profile: str | Profile
+    """A profile: its path, its name in config_examples, a scenario of dev-scripts, or its fields. Relative paths in it start from the
+    folder of this file."""
+
+
+class Listed(_Profiled, total=False):
+    """A job: a profile, the stages to run, and what must come out."""
+
     programs: dict[str, str]
-    stages: list[str]
+    """Fields of the profile, such as `release.installer.binary`, each with the environment variable that has the path of a real
+    program. The job is skipped while one is not set; see docs/your-build.md."""
+    stages: list[Stage]
+    """The stages to run, all by default."""
     variables: dict[str, Any]
+    """Ansible variables that are not the default."""
     again: bool
+    """Whether a second run must change nothing."""
     verbs: bool
+    """Whether every verb is driven on the installed cluster."""
     fencing: bool
+    """Whether one of two nodes is frozen, and fenced by the other."""
     foreign: bool
+    """Whether the existing machine of the plan is made in a second sandbox."""
+    mirrored: bool
+    """Whether `agentlab mirror` copies the release into the lab's registry first; `installer.mirrors_file` is then what it wrote."""
     by_hand: bool
+    """Whether a program boots the machines, as a user does."""
+    live_page: bool
+    """Whether the page of the rendezvous host is requested through `agentlab forward` during the wait."""
     ironic: bool
+    """Whether a real Ironic provisions the first machine; see docs/ironic.md."""
     day2: bool
+    """Whether the day-2 nodes are added after the stages."""
     gather: bool
-    command: str
+    """Whether logs are collected after a success, too; after a failure they always are."""
+    command: Annotated[str, "word"]
+    """Runs on the installed cluster as `agentlab ci exec` does, with KUBECONFIG and JUNIT_DIR; its JUnit is kept."""
     expect: Expect | None
+    """The failure with which the job passes."""
     idle_minutes: float
+    """How long one task may be silent."""
     timeout_minutes: float
-    folder: NotRequired[str]
+    """How long the job may take."""
+
+
+class _Jobs(TypedDict):
+    jobs: dict[str, Listed]
+    """The jobs by name."""
+
+
+class Table(_Jobs, total=False):
+    """The e2e jobs. Run one with `ci/run-job JOB`, or `agentlab ci run JOB --jobs FILE`."""
+
+    every_change: list[str]
+    """The jobs of `make test`."""
+
+
+class Job(Listed, total=False):
+    """A job with its defaults: `DEFAULTS` has the values of fields that a job leaves out."""
+
+    folder: str
     """From where relative paths of a profile in the job start: the folder of the table."""
 
 
@@ -62,7 +106,9 @@ DEFAULTS: Job = {
     "verbs": False,
     "fencing": False,
     "foreign": False,
+    "mirrored": False,
     "by_hand": False,
+    "live_page": False,
     "ironic": False,
     "day2": False,
     "gather": False,
@@ -74,6 +120,13 @@ DEFAULTS: Job = {
 }
 
 
+MEANWHILE: Mapping[str, Literal["by_hand", "live_page"]] = {"boot": "by_hand", "wait": "live_page"}
+"""The program that runs during a stage, by the field that asks for it."""
+# The programs that run after `prepare`, with their arguments, by the field that asks for them.
+_PREPARED: Mapping[Literal["foreign", "mirrored"], tuple[str, ...]] = {
+    "foreign": ("foreign", "start"),
+    "mirrored": ("mirrored",),
+}
 # What runs on an installed cluster, in this order, by the field that asks for it.
 _AFTER: dict[Literal["day2", "again", "verbs", "fencing", "ironic", "command", "gather"], tuple[str, ...]] = {
     "day2": ("add_nodes", "validate-day2", "again-add_nodes"),
@@ -85,41 +138,26 @@ _AFTER: dict[Literal["day2", "again", "verbs", "fencing", "ironic", "command", "
     "gather": ("gather",),
 }
 
-_JOB: Shape = {
-    **{name: bool for name, value in DEFAULTS.items() if isinstance(value, bool)},
-    "programs": {"*": str}, "stages": [str], "variables": dict, "command": str,
-    "expect": {"stage": str, "exit_code!": int, "cause!": str, "log!": [str]},
-}  # fmt: skip
-_EITHER = (
-    ("profile", (str, dict), "a name or a mapping"), ("idle_minutes", (int, float), "a number"),
-    ("timeout_minutes", (int, float), "a number"),
-)  # fmt: skip
-
 
 def names(path: Path) -> list[str]:
     """The jobs of a table; none when there is no such file, as in an installed collection.
 
-    path: of `ci/jobs.yml`; the names are sorted. Raises `OSError`, and `ValueError` for a damaged table.
+    path: of `ci/jobs.yml`; the names are sorted. Raises `OSError`, `DocumentError`, and `ProfileError` for a wrong table.
     """
     return sorted(_table(path)) if path.exists() else []
 
 
 def load(name: str, path: Path) -> Job:
-    """Return a job of a table with defaults. ValueError lists the existing jobs, or the stages.
+    """Return a job of a table with defaults. ValueError lists the existing jobs.
 
-    name: of the job; path: as for `names`. A field that is not one of `Job` is a ValueError, too.
+    name: of the job; path: as for `names`.
     """
     table = _table(path)
     if name not in table:
         raise ValueError(f"{path.name}: no job {name!r}; there are: {', '.join(sorted(table))}")
-    if unknown := sorted(table[name].keys() - DEFAULTS.keys()):
-        raise ValueError(f"{path.name}: jobs.{name} has {', '.join(unknown)}; fields are {', '.join(DEFAULTS)}")
     job = cast(Job, {**DEFAULTS, **table[name]})
     if isinstance(job["profile"], dict):
         job["folder"] = str(path.absolute().parent)
-    check_stages(job["stages"], f"{path.name}: jobs.{name}.stages")
-    if job["expect"]:
-        check_stages([failing(job["expect"])], f"{path.name}: jobs.{name}.expect.stage")
     return job
 
 
@@ -128,16 +166,21 @@ def after(job: Job) -> list[str]:
     return [name for field, names in _AFTER.items() if job[field] for name in names]
 
 
+def prepared(job: Job) -> list[tuple[str, ...]]:
+    """Return the programs of `ci` that a job runs after `prepare`, each with its arguments."""
+    return [words for field, words in _PREPARED.items() if job[field]]
+
+
 def cases(job: Job) -> list[str]:
     """Return the names of the cases in the JUnit of a job that passes, in order.
 
-    Those of programs have their names: `foreign-start`, or `by_hand` before the `boot` that waits for it.
+    Those of programs have their names: `foreign-start` and `mirrored` after `prepare`, or that of `MEANWHILE` before its stage.
     """
     stages = job["stages"]
     if job["expect"]:
         stages = stages[: stages.index(failing(job["expect"])) + 1]
-    before = {"boot": ["by_hand"]} if job["by_hand"] else {}
-    then = {"prepare": ["foreign-start"]} if job["foreign"] else {}
+    before = {stage: [field] for stage, field in MEANWHILE.items() if job[field]}
+    then = {"prepare": ["-".join(words) for words in prepared(job)]}
     return [
         *(case for name in stages for case in (*before.get(name, []), name, *then.get(name, []))),
         *([] if job["expect"] else after(job)),
@@ -156,7 +199,7 @@ def unset(job: Job, environment: Mapping[str, str]) -> list[str]:
     return sorted({variable for variable in job["programs"].values() if not environment.get(variable)})
 
 
-def with_programs(values: Mapping[str, object], job: Job, environment: Mapping[str, str]) -> dict[str, Any]:
+def with_programs(values: Mapping[str, object], job: Job, environment: Mapping[str, str]) -> Profile:
     """Return the profile of a job with its real programs. ValueError names the variables that are not set.
 
     values: the profile as plain data, which is not changed; environment: such as `os.environ`. What a variable has is
@@ -179,7 +222,7 @@ def check_stages(stages: Sequence[str], where: str) -> None:
         raise ValueError(f"{where} has {', '.join(unknown)}; stages are {', '.join(RUN_STAGES)}")
 
 
-def settle(values: Mapping[str, object], assignments: list[str]) -> dict[str, Any]:
+def settle(values: Mapping[str, object], assignments: list[str]) -> Profile:
     """Return a profile with `a.b=value` laid over it; values are YAML. ValueError names an assignment that is not one.
 
     values: the profile as plain data, which is not changed; assignments: texts. Missing mappings on the path are added.
@@ -196,7 +239,7 @@ def settle(values: Mapping[str, object], assignments: list[str]) -> dict[str, An
         raise ValueError(f"--set {error}") from None
 
 
-def placed(values: Mapping[str, object], fields: Mapping[str, object]) -> dict[str, Any]:
+def placed(values: Mapping[str, object], fields: Mapping[str, object]) -> Profile:
     """Return a profile with other values of fields, by their names such as `release.installer.binary`.
 
     values: the profile as plain data, which is not changed. Missing mappings on the path are added. ValueError names
@@ -211,14 +254,9 @@ def placed(values: Mapping[str, object], fields: Mapping[str, object]) -> dict[s
             if not isinstance(place, dict):
                 raise ValueError(f"{field!r}: {name} is not a mapping in the profile")
         place[last] = value
-    return result
+    return cast(Profile, result)
 
 
-def _table(path: Path) -> dict[str, dict[str, Any]]:
-    table = load_yaml(read_file(path), name=path.name)
-    check(table, {"jobs!": {"*": _JOB}}, path.name)
-    for name, job in table["jobs"].items():
-        for field, kinds, what in _EITHER:
-            if field in job and (not isinstance(job[field], kinds) or isinstance(job[field], bool)):
-                raise ValueError(f"{path.name}.jobs[{name!r}].{field} is {named(job[field])}, not {what}")
-    return cast(dict[str, dict[str, Any]], table["jobs"])
+def _table(path: Path) -> dict[str, Listed]:
+    table: Table = typed.load(path, Table)
+    return table["jobs"]

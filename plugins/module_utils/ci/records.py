@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import TypedDict, cast
 
 from ..documents import load_json, read_file
+from ..plan.profile import Source, own_files
 from ..state import write_atomic
 
 # Changes of these do not make a tree dirty.
@@ -52,12 +53,13 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def profile_id(contents: Mapping[str, Any]) -> str:
-    """Return what a record contains of a profile: the digest of its contents, `sha256:` and 16 digits.
+def profile_id(source: Source) -> str:
+    """Return what a record contains of a profile: the digest of its contents, and of the files next to it that they name.
 
-    contents: as they are written, without defaults. They can hold passwords, so a record has their digest.
+    It is `sha256:` and 16 digits. Contents are as they are written, without defaults. They can hold passwords, so a record has their digest.
     """
-    return f"sha256:{hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:16]}"
+    texts = [json.dumps(source.raw, sort_keys=True), *own_files(source)]
+    return f"sha256:{hashlib.sha256(''.join(texts).encode()).hexdigest()[:16]}"
 
 
 def append(record: Record, path: Path) -> None:

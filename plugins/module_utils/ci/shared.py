@@ -22,6 +22,7 @@ from ..plan.model import Plan
 from ..plan.rundir import dump
 from ..report.hypervisor_logs import SCREEN
 from ..state import write_atomic
+from ..vocabulary import RunFile
 from . import outcome
 
 LINKS = "custom-links.txt"
@@ -233,7 +234,7 @@ def proxy_settings(proxy: str) -> str:
 
 def write_pull_secret(run_dir: Path) -> None:
     """Write the run's pull secret where `DS_WORKING_DIR` is; nothing when install-config.yaml has none, or was not written yet."""
-    for path in (run_dir / "install-config.yaml", run_dir / "inputs/install-config.yaml"):
+    for path in (run_dir / RunFile.INSTALL_CONFIG, run_dir / f"inputs/{RunFile.INSTALL_CONFIG}"):
         if path.exists():
             try:
                 secret = _mapping(load_yaml(read_file(path), name=str(path))).get("pullSecret")

@@ -1,4 +1,4 @@
-"""The command line: a table of verbs. A verb's module is imported when it is called, so that starting is fast."""
+"""The command line. A verb's module is imported when it is called, so that starting is fast."""
 
 from __future__ import annotations
 
@@ -7,103 +7,12 @@ import os
 import sys
 from contextlib import nullcontext
 from types import ModuleType
-from typing import NamedTuple
 
 from ..files import usual_umask
 from ..terminal import drop, say
 from ..vocabulary import Exit
+from .verbs import AGENT, GROUPS, TOOLS, VERBS
 
-
-class Verb(NamedTuple):
-    """A verb: the line that help shows, the module in this package, and the function in it that takes the arguments.
-
-    passes_on: its arguments are those of another program.
-    """
-
-    help: str
-    module: str
-    function: str = "main"
-    passes_on: bool = False
-
-
-_LAB = {
-    "setup": "install the packages that a lab needs",
-    "prepare": "create networks, machines, BMCs and services",
-    "configure": "write install-config.yaml and agent-config.yaml",
-    "image": "create the agent ISO",
-    "boot": "boot the machines from the agent ISO",
-    "wait": "wait until the cluster is installed",
-    "validate": "check the installed cluster",
-    "gather": "collect logs, and report the first cause of a failure",
-    "deploy": "plan, prepare, configure, image, boot, wait and validate; rerun it to resume",
-    "destroy": "remove everything that a run created",
-}
-
-LAB: dict[str, Verb] = {
-    "plan": Verb("validate a profile and show its plan: as tables, YAML, JSON, a drawing or a page", "plan"),
-    **{name: Verb(text, "lab", name) for name, text in _LAB.items()},
-    "add-nodes": Verb("add the day-2 nodes to the installed cluster; rerun it to resume", "lab", "add_nodes"),
-    "version": Verb("print the versions of agentlab and its components", "version"),
-    "list": Verb("print the clusters of this checkout and of this host", "listing"),
-    "status": Verb("print stages, machines, failing validations and the first cause of a cluster", "status"),
-    "open": Verb("show the run page: what happened when, what failed first, and what to do next", "run_page"),
-    "ssh": Verb("open a shell on a node, or run a command there", "node", "ssh"),
-    "console": Verb("print, follow or attach to a node's serial console; read its screen", "node", "console"),
-    "power": Verb("read or change a node's power state through its BMC", "node", "power"),
-    "logs": Verb("print or follow journals, consoles and logs of the lab's services, merged by time", "logs"),
-    "fault": Verb("inject a fault into a running lab, or undo it", "fault"),
-    "capture": Verb("print or write the packets of a node or a network", "capture"),
-    "kubectl": Verb("run kubectl in the cluster's network, with its kubeconfig", "api", "kubectl", passes_on=True),
-    "oc": Verb("run oc in the cluster's network, with its kubeconfig", "api", "oc", passes_on=True),
-    "kubeconfig": Verb("print a kubeconfig that works on this host, or merge it into the user's", "api", "kubeconfig"),
-    "forward": Verb("make the API, the console and the service's page reachable on 127.0.0.1", "forward"),
-    "ci": Verb("run a job as a step of OpenShift CI: ci run JOB or PROFILE, ci gather", "ci"),
-    "matrix": Verb("run many jobs, as many at once as fit on this host: matrix run, matrix history", "matrix"),
-    "conformance": Verb(
-        "check what clients of an installation rely on: watch, patch, RBAC, leases, ...", "conformance"
-    ),
-    "doctor": Verb("check whether this host can run a lab, with a remedy for each problem", "doctor"),
-    "prune": Verb("remove what your labs left behind: without a run directory, or never finished", "prune"),
-    "snapshot": Verb(
-        "save, restore or copy the whole lab: save, list, restore, copy, delete, export, import", "snapshot"
-    ),
-    "reload": Verb("replace a component of the lab payload in a running lab, by your build or this checkout", "reload"),
-    "exec": Verb("run a command inside a cluster's sandbox", "exec"),
-    "shell": Verb("open a shell inside a cluster's sandbox", "exec", "shell"),
-}
-
-TOOLS: dict[str, Verb] = {
-    "create": Verb("create assets as openshift-install agent: image, cluster-manifests, ...", "create"),
-    "graph": Verb("print the graph of assets", "create", "graph"),
-    "compare": Verb("show how another build of openshift-install differs, on the same inputs", "compare"),
-    "wait-for": Verb("wait as openshift-install agent: bootstrap-complete, install-complete", "wait_for"),
-    "node-image": Verb("create the image of new nodes and follow them, as oc adm node-image", "node_image"),
-    "monitor-add-nodes": Verb("follow nodes that join a cluster, as oc adm node-image monitor", "monitor_add_nodes"),
-    "iso": Verb("inspect a live ISO, and change its Ignition config or kernel arguments", "coreos.iso"),
-    "pxe": Verb("change the Ignition config and network settings of a PXE initramfs", "coreos.pxe"),
-    "dev": Verb(
-        "inspect images as coreos-installer: dev show iso, dev show initrd, dev extract initrd", "coreos.dev", "dev"
-    ),
-    "pack": Verb("pack images as coreos-installer: pack minimal-iso", "coreos.dev", "pack"),
-    "nmstate": Verb("turn nmstate into NetworkManager keyfiles", "nmstate"),
-    "swarm": Verb("load-test an assisted service (--url) with many agents", "swarm"),
-    "serve": Verb("start one of the lab's simulators", "serve"),
-    "reproduce": Verb("write a profile, with suggested faults, for what a failed run left", "reproduce"),
-    "import": Verb("write the profile for a configuration of dev-scripts", "devscripts", "import_config"),
-    "export": Verb("write the configuration of dev-scripts for a profile", "devscripts", "export_config"),
-    "drift": Verb("report what has changed in upstream projects, and what of agentlab no longer agrees", "drift"),
-    "completion": Verb("print the code that lets a shell complete verbs, options and names", "completion"),
-    "payload": Verb("build and inspect the lab payload", "payload"),
-    "mirror": Verb(
-        "copy a release into the lab's registry or another one, and write its ImageDigestMirrorSet", "mirror"
-    ),
-}
-
-VERBS = {**LAB, **TOOLS}
-
-
-AGENT = ("create", "graph", "wait-for")
-"""The verbs of `openshift-install agent`; `agentlab agent create image` is the same as without the word."""
 _HELP_WORDS = ("-h", "--help", "help")
 # Verbs of other tools -> our verb, or what to do.
 _OTHER = {
@@ -198,6 +107,6 @@ def _help() -> str:
         "       agentlab help VERB, or VERB --help, shows the options of a verb; agentlab --version",
         "",
     ]
-    for title, verbs in (("The lab", LAB), ("Tools, which need no lab", TOOLS)):
+    for title, verbs in GROUPS.items():
         lines += [f"{title}:", *(f"  {name:<10} {verb.help}" for name, verb in verbs.items()), ""]
     return "\n".join(lines).rstrip()

@@ -14,7 +14,7 @@ from ..errors import LabError
 from ..plan import rundir
 from ..state import write_atomic
 from ..terminal import say
-from ..vocabulary import Exit
+from ..vocabulary import DEFAULT_CLUSTER, Exit
 from . import forward
 from .cluster import Cluster, add_cluster, become, find
 from .output import add_output, failed, print_output
@@ -76,7 +76,7 @@ def client_parser(program: str) -> argparse.ArgumentParser:
 
 def _cluster(argv: list[str]) -> tuple[str, list[str]]:
     """Parse a leading `--cluster NAME`, which is ours; kubectl has an option with that name for a context's cluster."""
-    name, rest = os.environ.get("CLUSTER") or "ostest", list(argv)
+    name, rest = os.environ.get("CLUSTER") or DEFAULT_CLUSTER, list(argv)
     if rest[:1] == ["--cluster"] and len(rest) > 1:
         name, rest = rest[1], rest[2:]
     elif rest and rest[0].startswith("--cluster="):

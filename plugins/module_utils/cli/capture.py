@@ -42,7 +42,8 @@ def main(argv: list[str]) -> int:
             if node["name"] == args.place:
                 cluster = cluster.at(node)
         cluster.check_remote_owner()
-        command = [*_prefix(cluster), *_words(cluster, _tcpdump(cluster, args))]
+        tcpdump = _words(cluster, _tcpdump(cluster, args))  # wrong arguments are named whether the lab runs or not
+        command = [*_prefix(cluster), *tcpdump]
         if args.write:
             # This process creates the file, so that it is the caller's also where tcpdump runs as root or elsewhere.
             handle = os.open(args.write, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

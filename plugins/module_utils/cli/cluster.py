@@ -6,6 +6,7 @@ import argparse
 import ctypes
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from ..plan.outside import Machine, machines
 from ..sandbox import namespaces
 from ..state import owner
 from ..terminal import say
-from ..vocabulary import Exit
+from ..vocabulary import DEFAULT_CLUSTER, Exit, RunFile
 from . import failure
 from .output import failed
 from .places import cluster_name, run_dir
@@ -33,6 +34,7 @@ _OWN = ("AGENTLAB_RUNS", "CLUSTER")
 """Variables that name the cluster of a verb."""
 _AS_ROOT = (*_OWN, "XDG_CACHE_HOME", "PYTHONPATH", "PATH", "HOME")
 """Variables that sudo would remove."""
+NO_ROOT = "this needs root: run it as root, or install sudo"
 _NO_FILE = 44  # what a command on a hypervisor ends with; ssh itself ends with 255
 
 
@@ -55,7 +57,7 @@ class Cluster(NamedTuple):
     @property
     def kubeconfig(self) -> Path:
         """The kubeconfig of the run; LabError names the verb that writes it."""
-        path = self.directory / "auth/kubeconfig"
+        path = self.directory / RunFile.KUBECONFIG
         if not path.is_file():
             raise LabError(f"{path}: there is no kubeconfig yet; agentlab image --cluster {self.name} writes it")
         return path
@@ -184,10 +186,15 @@ def add_cluster(parser: argparse.ArgumentParser, *, inner: bool = False) -> None
     parser.add_argument(
         "--cluster",
         type=cluster_name,
-        default=argparse.SUPPRESS if inner else os.environ.get("CLUSTER") or "ostest",
+        default=argparse.SUPPRESS if inner else os.environ.get("CLUSTER") or DEFAULT_CLUSTER,
         metavar="NAME",
         help="name of the cluster (default: $CLUSTER, or ostest)",
     )
+
+
+def lacks_root() -> bool:
+    """Return whether this process is not root's, and cannot start one that is."""
+    return os.geteuid() != 0 and shutil.which("sudo") is None
 
 
 def become(command: Sequence[str]) -> int:
@@ -200,7 +207,7 @@ def become(command: Sequence[str]) -> int:
     try:
         os.execvp(command[0], list(command))
     except OSError as error:
-        say(f"agentlab: {command[0]}: {error.strerror}", sys.stderr)
+        say(f"agentlab: {NO_ROOT if command[0] == 'sudo' else f'{command[0]}: {error.strerror}'}", sys.stderr)
         return Exit.NOT_FOUND
 
 

@@ -12,10 +12,10 @@ from .._deps import optional
 from ..plan import rundir
 from ..plan.outside import machines
 from ..terminal import say
-from ..vocabulary import COMPONENTS, Exit
-from . import AGENT, VERBS
+from ..vocabulary import COMPONENTS, DEFAULT_CLUSTER, Exit
 from .parsers import parser_of
 from .places import PROFILES, run_dir
+from .verbs import AGENT, VERBS
 
 argcomplete = optional("argcomplete")
 
@@ -51,7 +51,7 @@ def _parser(words: list[str]) -> argparse.ArgumentParser:
     name = next((word for word in words if word != "agent"), "")
     own = parser_of(name) if name in VERBS else None
     if own:
-        _name(own, _option(words, "--cluster") or os.environ.get("CLUSTER") or "ostest")
+        _name(own, _option(words, "--cluster") or os.environ.get("CLUSTER") or DEFAULT_CLUSTER)
     for verb, entry in VERBS.items():
         verbs.add_parser(verb, help=entry.help, parents=[own] if own and verb == name else [], add_help=False)
     if words[:1] == ["agent"]:

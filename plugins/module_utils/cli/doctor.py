@@ -23,6 +23,7 @@ from ..sandbox import kvm, lifecycle, prune
 from ..terminal import say
 from ..vocabulary import Exit
 from . import lab, orphans
+from .cluster import lacks_root
 from .output import add_output, message, print_output
 from .places import DEFAULT_PROFILE, PROFILES, ROOT
 from .scratch import PREFIX
@@ -100,8 +101,7 @@ def _result(name: str, fine: bool, found: str, remedy: str, bad: Level = "failed
 def _host() -> Iterator[Check]:
     machine = f"{platform.system()} {platform.machine()}, kernel {platform.release()}"
     yield _result("host", machine.startswith("Linux x86_64"), machine, "use an x86_64 Linux host")
-    root = os.geteuid() == 0 or shutil.which("sudo") is not None
-    yield _result("root", root, "root" if os.geteuid() == 0 else "sudo", "run as root, or install sudo")
+    yield _result("root", not lacks_root(), "root" if os.geteuid() == 0 else "sudo", "run as root, or install sudo")
 
 
 def _environment() -> Iterator[Check]:

@@ -9,10 +9,10 @@ import json
 import os
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from .. import signals
 from ..addresses import in_url
 from ..documents import load_json, read_file
 from ..errors import LabError
@@ -22,7 +22,7 @@ from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
 from ..terminal import say
 from ..vocabulary import Exit
-from .cluster import Cluster, add_cluster, become, find
+from .cluster import Cluster, add_cluster, again_as_root, find
 from .output import add_output, failed, print_output
 
 PROXY = "proxy"
@@ -64,9 +64,8 @@ def main(argv: list[str]) -> int:
         cluster = find(args.cluster)
         cluster.check_remote_owner()
         targets = [_target(cluster, text) for text in args.targets or known(cluster)]
-        if cluster.plan["hypervisor"]["kind"] == "sandbox" and os.geteuid():
-            kept = f"--preserve-env={','.join(name for name in ('AGENTLAB_RUNS', 'CLUSTER') if name in os.environ)}"
-            return become(["sudo", kept, sys.executable, "-m", __package__ or "", "forward", *argv])
+        if cluster.plan["hypervisor"]["kind"] == "sandbox":
+            again_as_root(["forward", *argv])
         return _serve(cluster, targets, args.address, args.output)
     except (LabError, ValueError, OSError) as error:
         return failed(error)
@@ -143,26 +142,35 @@ def _serve(cluster: Cluster, targets: list[Target], address: str, form: str | No
     path = cluster.directory / FILE
     own = {"pid": os.getpid(), "start": processes.start_time(os.getpid()), "ports": taken}
     write_atomic(path, json.dumps(own) + "\n")
-    if form:
-        print_output({name: f"{in_url(address)}:{port}" for name, port in taken.items()}, form)
-    else:
-        here = {name: _here(name, port, address) for name, port in taken.items()}
-        for target in targets:
-            inside = f"proxy to *.{target.host}" if target.name == PROXY else f"{in_url(target.host)}:{target.port}"
-            say(f"{here[target.name]:<32} {inside}")
-        for line in _uses(cluster, here):
-            say(line)
-    handlers = {PROXY: partial(proxy.relay, proxy.of_plan(cluster.plan))}
     try:
-        keeper = os.pidfd_open(running.pid) if running else None
-        if running:
-            forward.enter(running.pid)
-        with contextlib.suppress(KeyboardInterrupt):
+        with signals.raised():
+            _show(cluster, targets, taken, address, form)
+            keeper = os.pidfd_open(running.pid) if running else None
+            if running:
+                forward.enter(running.pid)
+            handlers = {PROXY: partial(proxy.relay, proxy.of_plan(cluster.plan))}
             asyncio.run(forward.serve(sockets, targets, handlers, keeper))
+    except signals.Terminated:
+        raise
+    except KeyboardInterrupt:
+        pass
     finally:
         with contextlib.suppress(OSError):
             path.unlink()
     return Exit.OK
+
+
+def _show(cluster: Cluster, targets: list[Target], taken: Mapping[str, int], address: str, form: str | None) -> None:
+    """Print the ports, and what they are for; taken: the local ones, by name of their target."""
+    if form:
+        print_output({name: f"{in_url(address)}:{port}" for name, port in taken.items()}, form)
+        return
+    here = {name: _here(name, port, address) for name, port in taken.items()}
+    for target in targets:
+        inside = f"proxy to *.{target.host}" if target.name == PROXY else f"{in_url(target.host)}:{target.port}"
+        say(f"{here[target.name]:<32} {inside}")
+    for line in _uses(cluster, here):
+        say(line)
 
 
 def _uses(cluster: Cluster, here: Mapping[str, str]) -> Iterator[str]:

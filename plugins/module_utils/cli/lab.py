@@ -21,27 +21,15 @@ from ..errors import LabError
 from ..packages import PackageError, distribution, missing
 from ..plan import overrides
 from ..terminal import say
-from ..vocabulary import RUN_STAGES, Exit
-from . import LAB, day2, failure, orphans, results, run_page
-from .cluster import absent, find
+from ..vocabulary import Exit, RunFile
+from . import day2, failure, orphans, results, run_page
+from .cluster import NO_ROOT, absent, find, lacks_root
 from .output import message
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, add_override, program, run_dir
 from .scratch import scratch
 from .stages import add_stages, restore, tags, unfinished, until
+from .verbs import LAB, Trait
 
-# Verbs after whose failure logs are gathered.
-_GATHER_AFTER = {"boot", "wait", "validate", "deploy", "add_nodes"}
-# After these the cluster is installed.
-_INSTALLED = ("deploy", "wait", "validate", "add_nodes")
-_HAS_PAGE = {*RUN_STAGES, "deploy", "gather", "add_nodes"}
-_MAKES_MACHINES = {"prepare", "deploy"}
-# Verbs that need the files of a profile.
-_NEEDS_FILES = {"prepare", "configure", "image", "deploy"}
-# Verbs for a cluster that others have made.
-_NEEDS_CLUSTER = {"boot", "wait", "validate", "gather", "destroy", "add_nodes"}
-ADOPTS = {"prepare", "deploy", "destroy"}
-# Verbs that make or boot the payload.
-_TAKES_OVERRIDES = {"prepare", "deploy"}
 LOCAL = "localhost"
 _libc = ctypes.CDLL(None)
 _ANSIBLE_INTERRUPTED = 99
@@ -58,27 +46,31 @@ class Inputs(NamedTuple):
     variables: dict[str, str | bool | dict[str, str] | list[str]]
 
 
+def _traits(verb: str) -> Trait:
+    """Return what holds for a verb, by the name of its playbook."""
+    return LAB[verb.replace("_", "-")].traits
+
+
 def _parser(verb: str) -> argparse.ArgumentParser:
     name = verb.replace("_", "-")
-    text = LAB[name].help
+    traits = _traits(verb)
     parser = argparse.ArgumentParser(
-        prog=f"agentlab {name}", description=f"{text[0].upper()}{text[1:]}. Runs playbooks/{verb}.yml."
+        prog=f"agentlab {name}", description=f"{LAB[name].sentence} Runs playbooks/{verb}.yml."
     )
     add_arguments(parser)
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--check", action="store_true", help="change nothing, only report what would change")
-    if verb in results.VERBS:
-        results.add(group, verb)
+    results.add(group, verb)
     parser.add_argument("--diff", action="store_true", help="show changes of files")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="increase verbosity (repeatable)")
     parser.add_argument(
         "-e", "--extra-vars", action="append", default=[], metavar="VARS", help="variables, as for ansible-playbook"
     )
-    if verb in ADOPTS:
+    if Trait.ADOPTS in traits:
         parser.add_argument(
             "--adopt", action="store_true", help="take over the cluster of another user or run directory"
         )
-    if verb in _TAKES_OVERRIDES:
+    if Trait.MACHINES in traits:
         add_override(parser)
     if verb == "validate":
         parser.add_argument(
@@ -117,7 +109,8 @@ def run(verb: str, argv: list[str]) -> int:
             return Exit.USAGE
         options = ["--check"] * args.check + ["--diff"] * args.diff + ["-v"] * args.verbose
         return _destroy_all([*options, *(word for given in args.extra_vars for word in ("-e", given))])
-    if verb in _NEEDS_CLUSTER and not args.profile and (status := absent(args.cluster)):
+    traits = _traits(verb)
+    if Trait.CLUSTER in traits and not args.profile and (status := absent(args.cluster)):
         return status
     directory = run_dir(args.cluster)
     if (restored := getattr(args, "snapshot", None)) and (status := restore(args, directory)):
@@ -125,7 +118,7 @@ def run(verb: str, argv: list[str]) -> int:
     if verb == "add_nodes":
         day2.sort_out(args, directory)
     with scratch() as (temporary, lock):
-        inventory, settings = temporary / "inventory.yml", temporary / "variables.yml"
+        inventory, settings = temporary / RunFile.INVENTORY, temporary / "variables.yml"
         try:
             components = dict(overrides.pair(text) for text in getattr(args, "override", ()))
             stages = until(getattr(args, "stop_after", None), *([unfinished(directory)] if restored else []))
@@ -139,13 +132,8 @@ def run(verb: str, argv: list[str]) -> int:
             inventory.write_text(text, encoding="utf-8")
             if verb == "setup":
                 bindings = importlib.util.find_spec("libvirt") is not None
-                if (
-                    bindings
-                    and not args.verbose
-                    and not args.extra_vars
-                    and text == _this_host()
-                    and not missing_packages()
-                ):
+                plain = bindings and not args.verbose and not args.extra_vars
+                if _is_set_up(here=text == _this_host(), plain=plain):
                     say("setup: all packages are already installed")
                     return Exit.OK
                 variables["agentlab_setup_bindings"] = not bindings
@@ -167,7 +155,7 @@ def run(verb: str, argv: list[str]) -> int:
                 return status
             if (
                 status
-                and verb in _GATHER_AFTER
+                and Trait.GATHERS in traits
                 and not args.check
                 and not getattr(args, "no_gather", False)
                 and _booted(directory)
@@ -175,14 +163,10 @@ def run(verb: str, argv: list[str]) -> int:
                 say(f"\n{name} failed; collecting diagnostics")
                 _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory, temporary, lock, out)
             failure.explain(directory)
-            if (
-                not status
-                and verb in _INSTALLED
-                and not args.check
-                and getattr(args, "stop_after", None) in (None, *_INSTALLED)
-            ):
+            last = getattr(args, "stop_after", None) or verb
+            if not status and not args.check and Trait.INSTALLS in traits & _traits(last):
                 _conclude(directory)
-            if not args.check and verb in _HAS_PAGE:
+            if not args.check and Trait.PAGE in traits:
                 run_page.after(directory, interrupted=status < 0)
             return status
 
@@ -193,7 +177,7 @@ def _destroy_all(options: list[str]) -> int:
     Clusters of others, and those of which this is not known, stay, each with a message; they count as failures.
     """
     parent = run_dir("x").parent
-    found = sorted(path.parent.name for path in parent.glob("*/plan.yaml")) if parent.is_dir() else []
+    found = sorted(path.parent.name for path in parent.glob(f"*/{RunFile.PLAN}")) if parent.is_dir() else []
     if not found:
         say(f"there is no cluster in {parent}")
     first = 0
@@ -276,11 +260,13 @@ def _inventory(
             name,
             PROFILES,
             cluster,
-            here=verb in _MAKES_MACHINES,
-            files=verb in _NEEDS_FILES,
+            here=Trait.MACHINES in _traits(verb),
+            files=Trait.FILES in _traits(verb),
             adopt=adopt,
             components=components,
         )[0]
+    if verb not in ("configure", "gather") and plan["hypervisor"]["kind"] != "ssh" and lacks_root():
+        raise LabError(f"agentlab: {NO_ROOT}")
     return rundir.dump(rundir.inventory(plan, directory))
 
 
@@ -290,6 +276,18 @@ def _this_host() -> str:
 
     local = {"ansible_connection": "local", "ansible_python_interpreter": rundir.Literal(sys.executable)}
     return rundir.dump({"hypervisors": {"hosts": {LOCAL: local}}})
+
+
+def _is_set_up(*, here: bool, plain: bool) -> bool:
+    """Return whether a setup has nothing to do. Raises `LabError` if it cannot install packages.
+
+    here: it is for this host; plain: its result depends on packages alone.
+    """
+    if here and plain and not missing_packages():
+        return True
+    if here and lacks_root():
+        raise LabError(f"agentlab: {NO_ROOT}")
+    return False
 
 
 def missing_packages() -> list[str]:

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator
 
 from ..vocabulary import Exit
-from . import LAB, TOOLS, VERBS
+from .verbs import GROUPS, VERBS, Trait
 
 _METHODS = ("parse_args", "parse_intermixed_args")
 
@@ -26,7 +26,7 @@ def parser_of(name: str) -> argparse.ArgumentParser | None:
     The verb is called, but does not get past `parse_args`.
     """
     verb = VERBS[name]
-    if verb.passes_on:
+    if Trait.PASSES_ON in verb.traits:
         return None
     function = getattr(importlib.import_module(f".{verb.module}", __package__), verb.function)
     kept = {method: getattr(argparse.ArgumentParser, method) for method in _METHODS}
@@ -51,13 +51,15 @@ def page() -> str:
 
     It is made of the parsers of all verbs, with their exit codes; `ci/generate.py` writes it, and a test compares it.
     """
+    started = [f"`{name}`" for name, verb in VERBS.items() if Trait.STARTS in verb.traits]
     lines = [
         "# Verbs",
         "",
         "Made by `make generate` from the command line itself; `agentlab help VERB` prints the same.",
         "",
         "- [Exit codes](#exit-codes)",
-        *(f"- [{title}](#{title.lower().replace(' ', '-').replace(',', '')})" for title in _TITLES),
+        "- [Common arguments](#common-arguments)",
+        *(f"- [{title}](#{title.lower().replace(' ', '-').replace(',', '')})" for title in GROUPS),
         "",
         "## Exit codes",
         "",
@@ -65,25 +67,55 @@ def page() -> str:
         "|---|---|",
         *(f"| {code.value} | {code.meaning} |" for code in Exit),
         "",
-        "`ssh`, `exec`, `shell`, `kubectl`, `oc`, `console` and `capture` end with the exit code of the program that they start.",
+        f"{', '.join(started[:-1])} and {started[-1]} end with the exit code of the program that they start.",
+        "",
+        "## Common arguments",
+        "",
+        "| verb | profile | cluster | node | `-o` |",
+        "|---|---|---|---|---|",
+        *(f"| {' | '.join(_common(name))} |" for name in VERBS),
     ]
-    for title, verbs in _TITLES.items():
+    for title, verbs in GROUPS.items():
         lines += ["", f"## {title}"]
         for name in verbs:
             lines += ["", f"### {name}", "", *_section(name)]
     return "\n".join(lines) + "\n"
 
 
-_TITLES = {"The lab": LAB, "Tools, which need no lab": TOOLS}
+def rows() -> list[str]:
+    """Return the rows of the README's table of verbs."""
+    guides = {name: f" ([guide](docs/{verb.guide}))." if verb.guide else "." for name, verb in VERBS.items()}
+    return [f"| `{name}` | {verb.sentence.removesuffix('.')}{guides[name]} |" for name, verb in VERBS.items()]
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    from .api import client_parser  # completion, which is to be quick, does without
+
+    return parser_of(name) or client_parser(name)
+
+
+def _common(name: str) -> Iterator[str]:
+    """Yield the cells of a verb in the table of common arguments; those of its subcommands count."""
+    actions = list(_actions(_parser(name)))
+    named = {word for action in actions for word in (action.dest, *str(action.metavar).lower().split("|"))}
+    forms = [str(form) for action in actions if "-o" in action.option_strings for form in action.choices or ()]
+    yield f"[`{name}`](#{name})"
+    yield from ("yes" if wanted in named else "-" for wanted in ("profile", "cluster", "node"))
+    yield ", ".join(dict.fromkeys(forms)) or "-"
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for sub in action.choices.values():
+                yield from _actions(sub)
 
 
 def _section(name: str) -> Iterator[str]:
-    from .api import client_parser  # completion, which is to be quick, does without
-
-    text = VERBS[name].help
-    parser = parser_of(name) or client_parser(name)
+    text, parser = VERBS[name].sentence, _parser(name)
     if not _plain(parser.description or "").startswith(_plain(text)):
-        yield from (f"{text[:1].upper()}{text[1:]}.", "")
+        yield from (text, "")
     yield from _usage(parser)
 
 

@@ -7,6 +7,8 @@ import os
 import shlex
 from pathlib import Path
 
+from ..vocabulary import DEFAULT_CLUSTER
+
 ROOT = Path(__file__).resolve().parents[3]
 PROFILES = ROOT / "config_examples"
 PLAYBOOKS = ROOT / "playbooks"
@@ -53,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster",
         type=cluster_name,
-        default=os.environ.get("CLUSTER") or "ostest",
+        default=os.environ.get("CLUSTER") or DEFAULT_CLUSTER,
         metavar="NAME",
         help="name of the cluster (default: $CLUSTER, or ostest)",
     )

@@ -13,7 +13,7 @@ from ..sandbox import prune
 from ..terminal import say
 from ..vocabulary import Exit
 from . import orphans
-from .cluster import become
+from .cluster import again_as_root
 from .output import add_output, failed, message, print_output
 from .scratch import sweep
 
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     if os.geteuid() and not args.check:
         sweep()
-        return become(["sudo", sys.executable, "-m", __package__ or "", "prune", *argv])
+        again_as_root(["prune", *argv])
     uid = int(os.environ.get("SUDO_UID") or os.getuid()) if os.geteuid() == 0 else os.getuid()
     rows = []
     status = Exit.OK

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ..cluster.tests import Done, run
 from ..errors import LabError
 from ..plan.model import Plan
+from ..vocabulary import DEFAULT_CLUSTER
 from .cluster import Cluster, find
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the name of the cluster."""
     parser.getgroup("agentlab").addoption(
         "--agentlab-cluster",
-        default=os.environ.get("CLUSTER") or "ostest",
+        default=os.environ.get("CLUSTER") or DEFAULT_CLUSTER,
         metavar="NAME",
         help="name of the cluster of the fixture `lab` (default: $CLUSTER, or ostest)",
     )

@@ -13,7 +13,7 @@ from ..redact import redact
 from ..reproduce import EvidenceError, reproduce
 from ..state import write_atomic
 from ..terminal import say
-from ..vocabulary import Exit
+from ..vocabulary import DEFAULT_CLUSTER, Exit
 from .output import message
 
 
@@ -39,7 +39,9 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     try:
         made = reproduce(args.evidence)
-        profile.validated(profile.parse(rundir.dump(made.raw), str(args.output or "profile")), made.cluster or "ostest")
+        profile.validated(
+            profile.parse(rundir.dump(made.raw), str(args.output or "profile")), made.cluster or DEFAULT_CLUSTER
+        )
         problems: list[str] = []
     except ProfileError as error:
         problems = [str(problem) for problem in error.problems]

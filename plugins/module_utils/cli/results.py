@@ -14,8 +14,6 @@ from ..state.events import FILE, MAX_BYTES, Event, parse
 from . import follow
 from .output import add_output, print_output
 
-VERBS = ("wait", "validate", "gather")
-"""The verbs that have the option."""
 _RESULTS = {
     "validate": "print the checks as JSON or YAML: name, ok and found of each; all else to stderr",
     "gather": "print the directory, the run page and the causes of a failure as JSON or YAML; all else to stderr",
@@ -23,13 +21,13 @@ _RESULTS = {
 
 
 def add(group: argparse._ActionsContainer, verb: str) -> None:
-    """Add -o to a verb of `VERBS`; without the option `output` is None.
+    """Add -o to a verb that has a result; without the option `output` is None.
 
     group: of options that exclude each other, with --check, which leaves no events.
     """
     if verb == "wait":
         group.add_argument("-o", "--output", choices=("jsonl",), help="print events as JSON lines, all else to stderr")
-    else:
+    elif verb in _RESULTS:
         add_output(group, _RESULTS[verb])
 
 

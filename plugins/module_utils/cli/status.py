@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import TYPE_CHECKING
 
 from ..errors import LabError
-from ..report.status import HostStatus, Status, collect
 from ..terminal import say
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_inside, find
 from .output import add_output, failed, print_output
+
+if TYPE_CHECKING:
+    from ..report.status import HostStatus, Status
 
 _COLUMNS = ("HOST", "ROLE", "POWER", "MEDIUM", "STATUS", "STAGE", "INFO")
 _WIDTH = 60
@@ -42,6 +45,9 @@ def _print(cluster: Cluster, argv: list[str], form: str | None, *, watch: bool) 
         again_inside(cluster, ["status", *argv])
     except LabError:  # a plan without a running sandbox has a state, too
         inside = False
+    # Only here: the process that enters the sandbox makes no use of it.
+    from ..report.status import collect
+
     shown: Status | None = None
     while True:
         found = collect(cluster.plan, cluster.directory, inside=inside)

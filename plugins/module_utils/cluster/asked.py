@@ -1,5 +1,7 @@
 """Checks of what install-config asks for, against the installed cluster: networks, FIPS mode, BMCs, mirrors, pull secret and SSH keys.
 
+`CHECKS` has the extra manifests, too.
+
 Files that the profile names are left out where the checks run on a host that does not have them.
 """
 
@@ -17,7 +19,7 @@ from ..merging import merge
 from ..plan import files, ipi, phases
 from ..plan.model import Plan
 from ..vocabulary import WITH_VIPS
-from . import inputs
+from . import inputs, manifests
 from .client import ClusterClient
 from .links import Finding
 
@@ -131,6 +133,7 @@ CHECKS: Mapping[str, Callable[[Plan, ClusterClient], Iterator[Finding]]] = {
     "mirrors of images": image_mirrors,
     "registries of the pull secret": pull_secret,
     "SSH keys": ssh_keys,
+    "extra manifests": manifests.findings,
 }
 """All of them; the name is that of the check which fails when the API does not answer."""
 

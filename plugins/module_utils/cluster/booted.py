@@ -1,4 +1,4 @@
-"""How the machines of a lab were booted, whether their media were taken out, and which time servers they asked meanwhile.
+"""How the machines of a lab were booted, whether their media are still there, and which time servers they asked meanwhile.
 
 None of this shows in an installed cluster. There are three records, each independent of the plan: the hosts as the assisted service
 returned them last to the wait (their agents reported the live system's disks and kernel arguments), the log of the lab's BMCs, and
@@ -50,7 +50,7 @@ def run(command: list[str]) -> str:
 
 
 def findings(plan: Plan, run_dir: Path, command: Run = run) -> Iterator[Finding]:
-    """Yield for each node how it was booted, whether its medium was taken out, and its time servers.
+    """Yield for each node how it was booted, whether its medium is still there, and its time servers.
 
     run_dir: of the cluster. Nothing for the flow `ipi`, whose machines no agent has seen.
     """
@@ -58,7 +58,7 @@ def findings(plan: Plan, run_dir: Path, command: Run = run) -> Iterator[Finding]
         return
     hosts = recorded(run_dir)
     yield from _boots(plan, hosts, run_dir)
-    yield from _ejected(plan, command)
+    yield from _inserted(plan, command)
     yield from _time_servers(plan, hosts)
 
 
@@ -153,21 +153,30 @@ def _written(image: Path) -> float:
         return 0.0
 
 
-def _ejected(plan: Plan, command: Run) -> Iterator[Finding]:
-    """Yield the media of each machine of this hypervisor: at its next start, and with `on_rebooting` in the running one, too."""
-    when = plan["boot"].get("eject")
-    if when not in ("on_rebooting", "after") or plan["hypervisor"]["kind"] == "ssh":
+def _inserted(plan: Plan, command: Run) -> Iterator[Finding]:
+    """Yield the media of each machine of this hypervisor: at its next start, and with `on_rebooting` in the running one, too.
+
+    With `never` that is whether there are any, unless a fault ejects them.
+    """
+    when = plan["boot"].get("eject", "never")
+    if plan["hypervisor"]["kind"] == "ssh" or not MODES[plan["boot"]["mode"]].removable:
         return
     definitions = [["--inactive"], []] if when == "on_rebooting" else [["--inactive"]]
     for node in carried(phases.installed(plan)):
+        if when == "never" and any(faults.of_kind(plan, "eject", node["name"])):
+            continue
         try:
             texts = [command(["virsh", "dumpxml", *which, node["domain"]]) for which in definitions]
-            found = dict.fromkeys(path for text in texts for path in _media(text))
+            found = ", ".join(dict.fromkeys(path for text in texts for path in _media(text)))
         except FileNotFoundError:  # not the hypervisor
             return
         except (OSError, ET.ParseError) as error:
-            found = {f"unknown: {error}": None}
-        yield Finding(f"medium of {node['name']}", "none", ", ".join(found) or "none")
+            yield Finding(f"medium of {node['name']}", "known", f"unknown: {error}")
+            continue
+        if when == "never":
+            yield Finding(f"medium of {node['name']}", "inserted", "inserted" if found else "none")
+        else:
+            yield Finding(f"medium of {node['name']}", "none", found or "none")
 
 
 def _media(text: str) -> Iterator[str]:

@@ -53,7 +53,7 @@ class Finding(NamedTuple):
 
 def needs_check(plan: Plan) -> bool:
     """Return whether the plan has more than leases in networks of all nodes, and Ethernet's MTU: then the nodes are queried."""
-    return any(node.get("links") or _is_static(plan, node) or _without(plan, node) for node in plan["nodes"]) or any(
+    return any(node.get("links") or is_static(plan, node) or _without(plan, node) for node in plan["nodes"]) or any(
         network.get("routes") or network["purpose"] == "segment" or network["mtu"] != MTU
         for network in plan["networks"]
         if network["purpose"] != "outside"
@@ -153,7 +153,7 @@ def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> It
     """
     machine = home(node, plan["networks"])
     interface = names[in_network(node, machine["name"])["name"]]
-    static = _is_static(plan, node)
+    static = is_static(plan, node)
     for subnet in machine["subnets"]:
         six = subnet["family"] == "ipv6"
         wanted = [{"gateway": subnet["gateway"], "dev": interface}]
@@ -180,7 +180,8 @@ def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> It
         )
 
 
-def _is_static(plan: Plan, node: Node) -> bool:
+def is_static(plan: Plan, node: Node) -> bool:
+    """Return whether a node has static addresses."""
     return (node.get("addressing") or plan["cluster"]["addressing"]) == "static"
 
 

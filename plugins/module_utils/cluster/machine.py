@@ -1,4 +1,4 @@
-"""Checks of the nodes' machines against a plan: host name, size, UUID, firmware, secure boot, TPM, disk that was installed to, way out.
+"""Checks of the nodes' machines against a plan: host name, size, UUID, firmware, secure boot, TPM, root disk, leases, way out.
 
 Each node is asked once: a login takes an emulated machine seconds.
 """
@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..documents import load_json
 from ..plan import disks
-from ..plan.machines import Disk, Node, address_of
+from ..plan.machines import Disk, Node, address_of, in_network, interfaces
 from ..plan.model import Plan
 from . import way_out
-from .links import Ask, Finding
+from .links import Ask, Finding, is_static
 
 _SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 COMMAND = (
@@ -28,6 +29,7 @@ COMMAND = (
     "echo vcpus $(grep -c ^processor /proc/cpuinfo); "
     "echo memory $(grep ^MemTotal: /proc/meminfo); "
     "echo uuid $(sudo cat /sys/class/dmi/id/product_uuid 2>/dev/null); "
+    "echo leases $(ip -oneline address show dynamic | sed -nE 's,.* ([0-9a-f.:]+)/[0-9]+ .* valid_lft ([0-9]+)sec.*,\\1=\\2,p'); "
     "lsblk --json --bytes --output NAME,TYPE,TRAN,SERIAL,SIZE,MOUNTPOINTS"
 )
 
@@ -37,14 +39,17 @@ _ACTIVE = "active:running:ready"
 KEPT = 8
 """The kernel keeps at most this part of the memory for itself, an eighth: in the lab's machines it is between an 18th and a 24th."""
 
+RENEWAL_SECONDS = 30
+"""A lease is renewed when half of its time is over, or this much later."""
+
 
 class Seen(NamedTuple):
     """What a node has; a USB stick is not one of its disks. problem: why that is not known.
 
     firmware: `uefi` or `bios`; secure_boot, tpm: as messages; vcpus, memory_kib: 0 where they are not known; uuid: in small letters;
     disk: serial number of the disk with the boot file system, or why there is none; lun: name of the iSCSI target whose LUN it is, or
-    nothing; paths: number of its active paths if it is a multipath device, else 0; disks: size in bytes and bus of all, sorted; out: the
-    answer to `way_out.question`.
+    nothing; paths: number of its active paths if it is a multipath device, else 0; disks: size in bytes and bus of all, sorted; leases: for
+    how many seconds each leased address is still valid; out: the answer to `way_out.question`.
     """
 
     name: str = ""
@@ -58,6 +63,7 @@ class Seen(NamedTuple):
     lun: str = ""
     paths: int = 0
     disks: tuple[tuple[int, str], ...] = ()
+    leases: Mapping[str, int] = MappingProxyType({})
     out: str = ""
     problem: str = ""
 
@@ -104,6 +110,7 @@ def read(text: str, name: str) -> Seen:
         lun=words.get("iscsi", "").strip() if (root or {}).get("tran") == "iscsi" else "",
         paths=words.get("paths", "").split().count(f"{_multipath(root or {})}:{_ACTIVE}"),
         disks=tuple(sorted((int(one["size"]), _bus(one)) for one in devices.values())),
+        leases={address: int(left) for address, left in re.findall(r"(\S+)=(\d{1,10})", words.get("leases", ""))},
         out=words.get("out", "").strip(),
     )
 
@@ -164,6 +171,27 @@ def findings(node: Node, seen: Seen) -> Iterator[Finding]:
         yield Finding(
             "root disk", named if found not in wanted else _named(found), _named(found) if found else seen.disk
         )
+
+
+def leases(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
+    """Yield for how long the addresses of a node are leased; seen: of `look`, without a problem.
+
+    A kernel has the time that is left, of which a renewal leaves about half. Nothing of static addresses, of an existing machine, and of one that
+    boots from a LUN, whose firmware has the lease.
+    """
+    if node.get("bare_metal") or node["disks"][0].get("iqn") or is_static(plan, node):
+        return
+    own = {one["network"] for one in interfaces(node)}
+    for network in plan["networks"]:
+        held = in_network(node, network["name"])["addresses"] if network["name"] in own else []
+        dhcp = {subnet["family"]: subnet["dhcp"] for subnet in network["subnets"]}
+        for address in held:
+            if served := dhcp[address["family"]]:
+                left, seconds = seen.leases.get(address["ip"], 0), served["lease_minutes"] * 60
+                expected = f"{served['lease_minutes']} minutes"
+                found = f"{left / 60:.1f} minutes left" if left else "no lease"
+                is_right = seconds / 2 - RENEWAL_SECONDS <= left <= seconds
+                yield Finding(f"lease of {address['ip']}", expected, expected if is_right else found)
 
 
 def _memory(planned: int, kib: int) -> str:

@@ -14,7 +14,11 @@ _CONTAINERS: Shape = [{"ready": bool, "restartCount": int, "state": _STATE, "las
 _NODE: Shape = {
     "metadata!": _METADATA,
     "spec": {"taints": [{"key!": str}]},
-    "status": {"conditions": CONDITIONS, "addresses": [{"type!": str, "address!": str}]},
+    "status": {
+        "conditions": CONDITIONS,
+        "addresses": [{"type!": str, "address!": str}],
+        "nodeInfo": {"architecture": str},
+    },
 }
 _POD: Shape = {
     "metadata!": _METADATA,
@@ -70,4 +74,5 @@ MACHINE_CONFIG: Shape = {
 }
 _MIRRORS: Shape = [{"source!": str, "mirrors": [str]}]
 MIRRORS: Shape = {"items": [{"spec": {"imageDigestMirrors": _MIRRORS, "repositoryDigestMirrors": _MIRRORS}}]}
+RESOURCES: Shape = {"resources": [{"name!": str, "kind!": str, "namespaced!": bool}]}
 INSTALL_CONFIG: Shape = {"networking": {"machineNetwork": [{"cidr": str}]}}

@@ -16,8 +16,8 @@ from ..plan import faults, ipi
 from ..plan.machines import Node, home, in_network
 from ..plan.model import Plan
 from ..plan.topologies import TOPOLOGIES
-from ..vocabulary import PLATFORMS, UNINITIALIZED, WITH_VIPS
-from . import asked, balancing, booted, fencing, links, machine, proxied, way_out
+from ..vocabulary import PLATFORMS, UNINITIALIZED, WITH_VIPS, go_arch
+from . import asked, balancing, booted, fencing, links, machine, outside, proxied, way_out
 from .client import ClusterClient, ClusterError, conditions, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete, name, trouble
 
@@ -52,7 +52,7 @@ def validate(
 
     plan: of the cluster; None for a cluster that was planned by other means, of which only the OpenShift API is asked.
     ask: runs a command on a node; None: the nodes themselves are not asked. run_dir: with the records of the installation; None: how
-    the machines were booted is not checked.
+    the machines were booted, and those outside of the cluster, are not checked.
     """
     try:
         kube = connect(kubeconfig)
@@ -79,7 +79,7 @@ def validate(
     if plan and ask:
         checks += _machines(plan, ask)
     if plan and run_dir:
-        checks += map(_planned, booted.findings(plan, run_dir))
+        checks += map(_planned, [*booted.findings(plan, run_dir), *outside.findings(plan)])
     if plan and ask and links.needs_check(plan):
         checks += _links(plan, ask)
     if plan and ask and TOPOLOGIES[plan["cluster"]["topology"]].fencing:
@@ -95,7 +95,7 @@ def _compare(
 
 
 def _machines(plan: Plan, ask: links.Ask) -> Iterable[Check]:
-    """Names, firmware, TPMs, disks and way out of the nodes, which are asked at once; as planned is one line for each node."""
+    """Names, firmware, TPMs, disks, leases and way out of the nodes, which are asked at once; as planned is one line for each node."""
     nodes = [node for node in plan["nodes"] if node["role"] != faults.EXTRA]
     with ThreadPoolExecutor() as pool:
         seen = list(pool.map(lambda node: machine.look(plan, node, ask), nodes))
@@ -103,7 +103,7 @@ def _machines(plan: Plan, ask: links.Ask) -> Iterable[Check]:
         if there.problem:
             yield Check(f"machine of {node['name']}", False, there.problem)
             continue
-        found = list(machine.findings(node, there))
+        found = [*machine.findings(node, there), *machine.leases(plan, node, there)]
         if all(one.ok for one in found):
             yield Check(f"machine of {node['name']}", True, "; ".join(f"{one.subject} {one.found}" for one in found))
         for one in found:
@@ -161,6 +161,11 @@ def _nodes(plan: Plan, kube: ClusterClient) -> Iterable[Check]:
     for node in plan["nodes"]:
         if node["name"] in known:
             yield _addresses(node, home(node, plan["networks"])["name"], known[node["name"]])
+    wanted = go_arch(plan["cluster"]["arch"])
+    infos = {name: (known[name].get("status") or {}).get("nodeInfo") or {} for name in sorted(known.keys() & names)}
+    seen = {name: info.get("architecture") for name, info in infos.items()}
+    others = ", ".join(f"{name} {found or 'unknown'}" for name, found in seen.items() if found != wanted)
+    yield _planned(links.Finding("architecture of the nodes", wanted, others or wanted))
     unplanned = sorted(n["metadata"]["name"] for n in nodes if n["metadata"]["name"].split(".")[0] not in names)
     if unplanned:
         yield Check("node names", False, f"not part of this plan: {', '.join(unplanned)}")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..plan import inventory, iscsi, overrides, profile
+from ..plan.modes import MODES
 from ..plan.options import Profile
 from ..plan.presets import DEFAULTS, MACHINE
 from ..plan.topologies import TOPOLOGIES, preset
@@ -273,13 +274,14 @@ class _Exporter:
         names: list[str] = []
         for name in self.given["segments"]:
             self.lose(f"segments.{name}")
+        luns = iscsi.networks(self.given)
         for index, extra in enumerate(self.given["extra_networks"]):
-            if self.given["boot"]["mode"] == iscsi.MODE and extra["name"] == iscsi.NETWORK:
+            if extra["name"] in luns[1:]:  # lost with boot.paths
+                continue
+            if extra["name"] in luns:
                 self.put("ISCSI_NETWORK_SUBNET", extra["ipv4"].rpartition(".")[0], f"extra_networks.{index}.ipv4")
                 if not extra["ipv4"].endswith(".0/24"):
                     self.lose(f"extra_networks.{index}.ipv4", "dev-scripts has three octets, of a network with 24 bits")
-                continue
-            if extra["name"] in iscsi.networks(self.given):  # lost with boot.paths
                 continue
             variable = extra["name"].upper()
             taken = {name.upper() for name in names}
@@ -323,22 +325,17 @@ class _Exporter:
             self.put(f"CLUSTER_HOST_PREFIX_V{version}", found[0]["host_prefix"], f"{path}[0].host_prefix")
 
     def boot(self) -> None:
-        mode, firmware = self.given["boot"]["mode"], self.everywhere("firmware")
-        if mode in ("pxe", iscsi.MODE):
-            self.put("AGENT_E2E_TEST_BOOT_MODE", mode.upper(), "boot.mode")
+        mode, firmware = MODES[self.given["boot"]["mode"]], self.everywhere("firmware")
+        if name := mode.devscripts.get("AGENT_E2E_TEST_BOOT_MODE"):
             if firmware != "bios":
-                self.lose("firmware", f"{mode.upper()} in a scenario of dev-scripts has bios")
+                self.lose("firmware", f"{name} in a scenario of dev-scripts has bios")
         elif firmware != MACHINE["firmware"]:
             self.put("LIBVIRT_FIRMWARE", firmware, "firmware")
         self.only_default("boot.eject", "boot.paths")
-        if mode in ("minimal", iscsi.MODE):
-            self.put("AGENT_MINIMAL_ISO", "true", "boot.mode")
-        elif mode == "config-image":
-            self.put("AGENT_USE_APPLIANCE_MODEL", "true", "boot.mode")
-        elif mode == "interactive":
-            self.lose("boot.mode", "dev-scripts has it for the ISO without a registry alone; read back it is `redfish`")
-        elif mode in ("cdrom", "usb", "manual"):
-            self.lose("boot.mode", "dev-scripts inserts the ISO into a CD drive; read back it is `redfish`")
+        for variable, value in mode.devscripts.items():
+            self.put(variable, value, "boot.mode")
+        if mode.lost:
+            self.lose("boot.mode", mode.lost)
 
     def installer(self) -> None:
         p = self.given["installer"]

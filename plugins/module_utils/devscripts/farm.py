@@ -14,21 +14,21 @@ from ..plan.machines import Node
 from ..plan.model import Plan
 from ..plan.short import ShortHost
 from ..state import write_atomic
-from ..vocabulary import BOOT_ARTIFACTS
+from ..vocabulary import BOOT_ARTIFACTS, RunFile
 
 HOSTS = "hosts"
 # Below ocp/<cluster>, and in the run directory. Links may be ahead of their files: a stage writes these later.
 _LINKS = {
-    "install-config.yaml": "install-config.yaml",
-    "install-config.yaml.save": f"{inputs.LAST}/install-config.yaml",
-    "agent-config.yaml": "agent-config.yaml",
+    RunFile.INSTALL_CONFIG: RunFile.INSTALL_CONFIG,
+    f"{RunFile.INSTALL_CONFIG}.save": f"{inputs.LAST}/{RunFile.INSTALL_CONFIG}",
+    RunFile.AGENT_CONFIG: RunFile.AGENT_CONFIG,
     "cluster-manifests": "cluster-manifests",
     "mirror": "mirror",
     "openshift": "openshift",
     BOOT_ARTIFACTS: BOOT_ARTIFACTS,
     "auth": "auth",
-    ".openshift_install.log": ".openshift_install.log",
-    ".openshift_install_state.json": ".openshift_install_state.json",
+    RunFile.INSTALLER_LOG: RunFile.INSTALLER_LOG,
+    RunFile.INSTALLER_STATE: RunFile.INSTALLER_STATE,
 }
 
 

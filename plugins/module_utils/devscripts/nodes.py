@@ -8,6 +8,7 @@ from pathlib import Path
 from ..documents import DocumentError, load_yaml
 from ..plan import files, profile
 from ..plan.formats import FORMATS, fits
+from ..plan.modes import MODES
 from ..plan.topologies import TOPOLOGIES, Topology
 from . import scenarios, variables
 from .builder import Builder
@@ -157,9 +158,10 @@ def boot(b: Builder) -> None:
     Redfish.
     """
     mode = b.value("AGENT_E2E_TEST_BOOT_MODE").upper()
+    ours = {one.devscripts.get("AGENT_E2E_TEST_BOOT_MODE"): name for name, one in MODES.items()}.get(mode)
     firmware = b.value("LIBVIRT_FIRMWARE").lower()
-    if mode in ("PXE", "ISCSI"):
-        b.put("boot.mode", mode.lower(), "AGENT_E2E_TEST_BOOT_MODE")
+    if ours:
+        b.put("boot.mode", ours, "AGENT_E2E_TEST_BOOT_MODE")
         if b.scenario and b.value("LIBVIRT_FIRMWARE"):
             b.ignored["LIBVIRT_FIRMWARE"] = f"the boot mode {mode} sets it to bios"
         if b.scenario:
@@ -177,7 +179,7 @@ def boot(b: Builder) -> None:
         b.put("boot.mode", "minimal", "AGENT_MINIMAL_ISO")
     elif minimal and mode == "ISCSI":
         b.mapped["AGENT_MINIMAL_ISO"] = "boot.mode: iscsi, whose image always is minimal"
-    if firmware and not (mode in ("PXE", "ISCSI") and b.scenario):
+    if firmware and not (ours and b.scenario):
         b.everywhere("firmware", firmware, "LIBVIRT_FIRMWARE")
     driver = b.value("BMC_DRIVER").lower()
     if driver == "redfish-virtualmedia":

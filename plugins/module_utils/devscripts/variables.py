@@ -10,6 +10,8 @@ import difflib
 import re
 from typing import Literal, NamedTuple
 
+from ..vocabulary import DEFAULT_CLUSTER
+
 Kind = Literal["string", "integer", "boolean", "non-empty", "list"]
 """How dev-scripts reads a value. `boolean`: `true` turns it on; `non-empty`: any text does, `false` too."""
 Use = Literal["mapped", "refused", "ignored"]
@@ -86,7 +88,7 @@ MAPPED: dict[str, Mapped] = {
     "CLUSTER_HOST_PREFIX": Mapped("installer.cluster_network, the family of CLUSTER_SUBNET", "integer"),
     "CLUSTER_HOST_PREFIX_V4": Mapped("installer.cluster_network.ipv4[0].host_prefix", "integer", "23"),
     "CLUSTER_HOST_PREFIX_V6": Mapped("installer.cluster_network.ipv6[0].host_prefix", "integer", "64"),
-    "CLUSTER_NAME": Mapped("the option --cluster", default="ostest"),
+    "CLUSTER_NAME": Mapped("the option --cluster", default=DEFAULT_CLUSTER),
     "CLUSTER_SUBNET": Mapped("installer.cluster_network, the family of the value"),
     "CLUSTER_SUBNET_V4": Mapped("installer.cluster_network.ipv4[0].cidr", default="10.128.0.0/14"),
     "CLUSTER_SUBNET_V6": Mapped("installer.cluster_network.ipv6[0].cidr", default="fd01::/48"),

@@ -7,6 +7,7 @@ from typing import Any
 from ..addresses import static_ips
 from ..log import Log
 from ..releases import ReleaseProfile
+from ..vocabulary import RunFile
 from . import check
 from .errors import FieldErrors, InstallerError
 from .models import AgentConfig, Host, InstallConfig, Manifest, Section
@@ -15,7 +16,7 @@ from .schema import decode
 from .shapes import AGENT_CONFIG
 from .yamlio import load
 
-FILENAME = "agent-config.yaml"
+FILENAME = RunFile.AGENT_CONFIG
 
 TEMPLATE = """\
 #

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from ..ignition.config import dumps
+from ..vocabulary import RunFile
 from . import agent_config, credentials, ignition, image, inputs, install_config, mirrors, network
 from .base_iso import base_iso
 from .build import Build
@@ -161,6 +162,7 @@ def _signer(name: str) -> Asset:
         sources=(pem, crt),
         files=lambda value: {pem: (value["key"].encode(), SECRET), crt: (value["crt"].encode(), PUBLIC)},
         keep=True,
+        ahead=True,
     )
 
 
@@ -266,10 +268,10 @@ ASSETS: tuple[Asset, ...] = (
     *(_signer(name) for name in credentials.SIGNERS),
     Asset("Certificate (admin-kubeconfig-client)", "*tls.AdminKubeConfigClientCertKey",
           ("Certificate (admin-kubeconfig-signer)",),
-          generate=lambda b: credentials.admin_client(b["Certificate (admin-kubeconfig-signer)"])),
+          generate=lambda b: credentials.admin_client(b["Certificate (admin-kubeconfig-signer)"]), ahead=True),
     Asset("Kubeadmin Password", "*password.KubeadminPassword", generate=lambda _b: credentials.password(),
           load=_load_password, sources=("tls/kubeadmin-password.hash", "tls/kubeadmin-password"),
-          files=lambda value: {"auth/kubeadmin-password": (value["password"].encode(), SECRET)}, keep=True),
+          files=lambda value: {RunFile.PASSWORD: (value["password"].encode(), SECRET)}, keep=True, ahead=True),
     Asset("Agent Installer InfraEnv ID", "*common.InfraEnvID", generate=lambda _b: str(uuid.uuid4())),
     Asset("Token Life", "*agentlab.TokenLife", generate=_token_life, follow=True),
     Asset("Agent Installer API Auth Config", "*gencrypto.AuthConfig", ("Token Life", "Agent Installer InfraEnv ID"), generate=_tokens),
@@ -279,7 +281,7 @@ ASSETS: tuple[Asset, ...] = (
           possible=_has_install_config),
     Asset("Kubeconfig Admin Client (Agent)", "*kubeconfig.AgentAdminClient",
           ("ClusterDeployment Config", *_CERTIFICATES, "Certificate (admin-kubeconfig-client)"),
-          generate=_kubeconfig, files=_file("auth/kubeconfig", SECRET)),
+          generate=_kubeconfig, files=_file(RunFile.KUBECONFIG, SECRET)),
     Asset("Agent Installer Ignition", "*image.Ignition",
           ("Agent Workflow", "Agent Manifests", "Extra Manifests", *_CERTIFICATES, "Kubeadmin Password", _IC, _AC, _AH,
            *MIRROR, "Agent Installer API Auth Config", "Agent Installer InfraEnv ID", "Fencing Credentials"),

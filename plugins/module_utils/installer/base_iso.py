@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import shutil
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 from .. import files
 from ..release.payload import extract_files
 from ..release.registry import RegistryError
+from ..state import write_atomic
 from ..vocabulary import Component
 from . import check
 from .build import Build
@@ -90,7 +92,7 @@ def _from_release(build: Build, arch: str) -> dict[str, str]:
     path, checksum, stream = folder / name, folder / f"{name}.sha256", folder / f"{build.os_stream}-stream.json"
     if path.exists() and checksum.exists():
         build.log.info("Verifying cached file")
-        if _sha256(path) == _stated(checksum):
+        if _intact(path, checksum, keep=not build.options.dry):
             build.log.info(f"Using cached Base ISO {path}")
             return {"path": str(path), "identity": f"{pullspec}/{name}"}
         path.unlink()
@@ -122,6 +124,19 @@ def _stated(checksum: Path) -> str:
     return (checksum.read_text(errors="replace").split() or [""])[0]
 
 
-def _sha256(path: Path) -> str:
+def _intact(path: Path, checksum: Path, *, keep: bool) -> bool:
+    """Return whether a file has the digest that `checksum` states. keep: note it, so that an untouched file is read once.
+
+    Reading takes longer than copying the image. Whatever writes to a file changes its ctime, which no program can set.
+    """
+    status = path.stat()
+    stamp = f"{_stated(checksum)} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}\n".encode()
+    noted = path.with_name(f"{path.name}.verified")
+    if noted.exists() and noted.read_bytes() == stamp:
+        return True
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        intact = hashlib.file_digest(stream, "sha256").hexdigest() == _stated(checksum)
+    if intact and keep:
+        with suppress(OSError):  # a cache that others fill
+            write_atomic(noted, stamp, 0o644)
+    return intact

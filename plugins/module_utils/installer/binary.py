@@ -23,7 +23,7 @@ from ..documents import DocumentError, load_json, load_yaml, read_file
 from ..files import staging
 from ..log import ALIASES, LEVELS, LOG_FILE
 from ..state import write_atomic
-from ..vocabulary import BOOT_ARTIFACTS
+from ..vocabulary import BOOT_ARTIFACTS, RunFile
 from .errors import InstallerError
 from .state import FILENAME
 
@@ -32,15 +32,15 @@ RECORD = ".openshift_install_binary.json"
 CREATE_SECONDS = 3600
 """Longest time that one `agent create` may take; the first one fetches the base ISO."""
 _STOP_SECONDS = 10
-_CONFIGS = ("install-config.yaml", "agent-config.yaml")
+_CONFIGS = (RunFile.INSTALL_CONFIG, RunFile.AGENT_CONFIG)
 _MANIFESTS = ("cluster-manifests", "mirror")
 _EXTRA = "openshift"
 # Programs that openshift-install starts, and the modules of the collection that answer.
 _TOOLS = {"oc": "payload.tools.oc", "nmstatectl": "plugins.module_utils.cli nmstate"}
 _LINE = re.compile(r'^(?:time="[^"]*" )?level=(\w+) msg=(?:"((?:[^"\\]|\\.)*)"$|(.*))')
 _ESCAPED = re.compile(r"\\(.)")
-_LEFT = (FILENAME, "rendezvousIP", "auth/kubeconfig", "auth/kubeadmin-password")
-_PUBLIC = (BOOT_ARTIFACTS, "rendezvousIP")
+_LEFT = (FILENAME, RunFile.RENDEZVOUS_IP, RunFile.KUBECONFIG, RunFile.PASSWORD)
+_PUBLIC = (BOOT_ARTIFACTS, RunFile.RENDEZVOUS_IP)
 _PASSWORD = re.compile(r",? and password: .*", re.DOTALL)
 
 Say = Callable[[str, str], None]

@@ -18,7 +18,7 @@ from ..releases import ReleaseProfile, UnknownRelease, by_name, by_version
 from ..releases.distributions import of_version
 from ..releases.model import PROFILE_VARIABLE
 from ..state import write_atomic
-from ..vocabulary import Component, go_arch
+from ..vocabulary import Component, RunFile, go_arch
 from . import credentials, mirrors
 from .errors import InstallerError
 from .install_config import default_stream
@@ -143,7 +143,7 @@ class Build:
         try:
             before: bytes | None = read_file(path)
             same = before == content or (
-                name == "auth/kubeconfig" and before is not None and credentials.trusts_more(before, content)
+                name == RunFile.KUBECONFIG and before is not None and credentials.trusts_more(before, content)
             )
             same = same and path.stat().st_mode & 0o777 == mode
         except FileNotFoundError:

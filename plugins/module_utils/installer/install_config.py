@@ -9,7 +9,7 @@ import threading
 from ..log import Log
 from ..releases import ReleaseProfile
 from ..releases.distributions import of_version
-from ..vocabulary import ClusterNames
+from ..vocabulary import ClusterNames, RunFile
 from . import check
 from .conversion import upconvert
 from .errors import InstallerError
@@ -17,7 +17,7 @@ from .models import InstallConfig, Section
 from .schema import decode_file
 from .shapes import INSTALL_CONFIG
 
-FILENAME = "install-config.yaml"
+FILENAME = RunFile.INSTALL_CONFIG
 _ROLE_ORDER = {"master": 0, "arbiter": 1, "worker": 2}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..log import Log
-from ..vocabulary import Exit
+from ..vocabulary import Exit, RunFile
 from .assets import ASSETS, MIRROR, ZTP
 from .build import Build, Options
 from .errors import InstallerError
@@ -103,7 +103,7 @@ def create(
             raise InstallerError(f"create certificates is not known to release {build.profile.name}")
         for asset in target.assets:
             try:
-                store.fetch(asset, build)
+                store.fetch(asset, build, target.assets)
             except InstallerError:
                 if asset in _UNWRITTEN:
                     log.error(f"failed to write asset ({asset}) to disk: {_UNWRITTEN[asset]}")
@@ -164,7 +164,7 @@ def _outputs(store: Store, target: Target, name: str) -> dict[str, tuple[bytes, 
     found = store.outputs(target.assets)
     if name == "certificates":
         password = store.value("Kubeadmin Password")
-        del found["auth/kubeadmin-password"]
+        del found[RunFile.PASSWORD]
         found["tls/kubeadmin-password"] = (password["password"].encode(), 0o600)
         found["tls/kubeadmin-password.hash"] = (password["hash"].encode(), 0o600)
     return found

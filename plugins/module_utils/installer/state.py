@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from ..releases import RELEASES, by_version
 from ..shapes import Shape, ShapeError, check
 from ..state import write_atomic
+from ..vocabulary import RunFile
 from . import gojson
 from .errors import InstallerError
 from .models import Manifest
 
-FILENAME = ".openshift_install_state.json"
+FILENAME = RunFile.INSTALLER_STATE
 OWN = "agentlab"
 """Key of what upstream doesn't keep: hashes of inputs and outputs, release, fingerprints."""
 

@@ -6,17 +6,22 @@ is not a criterion. An input counts as changed when its hash isn't the recorded 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..coreos.errors import CoreosError
 from ..files import explain
 from ..log import Log
 from . import state as state_file
 from .errors import InstallerError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 
 class Build(Protocol):
@@ -37,6 +42,7 @@ class Asset:
     removable: when its files are deleted, it is, too, unless the last run consumed its inputs.
     keep: what is on disk wins over what it would be made from, unless that has changed since.
     volatile: generated each time; persist(value) is what the state file stores anyway.
+    ahead: takes long, and is made of assets with `ahead` only: a thread generates it while others are made.
     """
 
     name: str
@@ -51,6 +57,7 @@ class Asset:
     removable: bool = False
     keep: bool = False
     volatile: bool = False
+    ahead: bool = False
     persist: Callable[[Any], Any] = lambda _value: None
 
 
@@ -80,6 +87,7 @@ class Store:
         self._left: set[str] = set()
         self._found: dict[str, _Found] = {}
         self._values: dict[str, Any] = {}
+        self._ahead: dict[str, Future[Any]] = {}
         self._read: dict[str, dict[str, bytes]] = {}
 
     def value(self, name: str) -> Any:
@@ -87,21 +95,39 @@ class Store:
 
         None when there is none of it: an optional input that is absent. Raises `KeyError` before `fetch`.
         """
-        return self._values[name]
+        return self._ahead[name].result() if name in self._ahead else self._values[name]
 
-    def fetch(self, name: str, build: Build) -> Any:
+    def fetch(self, name: str, build: Build, following: Iterable[str] = ()) -> Any:
         """Load or make `name` and all that it is made from. Raises `InstallerError` with the chain of assets.
 
         What is on disk or in the state is not made again, unless an input of it has changed. An edited file that would
-        have to be made again is an error.
+        have to be made again is an error. following: what is fetched after it, so that threads can begin with that.
         """
         try:
             self._load(name, build)
+            self._begin(following, build)
             return self._fetch(name, build)
         except InstallerError as error:
             raise InstallerError(f"failed to fetch {name}: {error}") from error
         except ValueError as error:
             raise InstallerError(f"failed to fetch {name}: {error}") from error
+
+    def _begin(self, following: Iterable[str], build: Build) -> None:
+        """Let threads make what is `ahead` of the assets that are loaded, and of `following`."""
+        for name in following:
+            with suppress(ValueError):  # which its own fetch raises
+                self._load(name, build)
+        for name, asset in self.assets.items():
+            if not asset.ahead or asset.generate is None or name in self._ahead or name not in self._found:
+                continue
+            if not self._found[name].source and all(need in self._ahead for need in asset.needs):
+                self._ahead[name] = self._threads.submit(asset.generate, build)
+
+    @functools.cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(2)
 
     def _texts(self, asset: Asset) -> dict[str, bytes]:
         if asset.name not in self._read:
@@ -206,7 +232,7 @@ class Store:
             return None
         self.log.debug(f"Generating {name}...")
         try:
-            self._values[name] = asset.generate(build)
+            self._values[name] = self._ahead[name].result() if name in self._ahead else asset.generate(build)
         except (ValueError, CoreosError) as error:
             raise InstallerError(f'failed to generate asset "{build.title(name)}": {error}') from error
         return self._values[name]

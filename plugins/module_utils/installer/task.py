@@ -11,6 +11,7 @@ from typing import Any
 from .. import signals
 from ..documents import load_json, read_file
 from ..log import Log
+from ..vocabulary import RunFile
 from . import binary, run
 
 
@@ -66,7 +67,7 @@ def create_by_binary(given: Mapping[str, Any], targets: list[str], *, check: boo
     )
     with signals.raised():
         changed = binary.create(program, targets, log, check=check)
-    ip = directory / "rendezvousIP"
+    ip = directory / RunFile.RENDEZVOUS_IP
     return {
         "changed": bool(changed),
         "changed_files": changed,

@@ -8,7 +8,7 @@ from . import describe
 from .formats import FORMATS
 from .shapes import Kind, Shape, fields, required, shape
 
-_TYPES: dict[Kind, str] = {"string": "str", "integer": "int", "boolean": "bool", "list": "list", "mapping": "dict",
+_TYPES: dict[Kind, str] = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "list": "list", "mapping": "dict",
                            "record": "dict", "tagged": "dict", "any": "raw"}  # fmt: skip
 Options = dict[str, dict[str, Any]]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from ..vocabulary import boot_file
 from .disks import disks
-from .fields import BootMode
 from .machine_options import DiskOptions
 from .machines import Disk
 from .model import Boot
@@ -15,7 +14,7 @@ from .modes import MODES, Mode
 from .options import Profile
 
 
-def boot_mode(profile: Profile) -> BootMode:
+def boot_mode(profile: Profile) -> str:
     """Return how the machines boot: the installer's image for platform external is a minimal one, which virtual media need the rest of."""
     mode = profile["boot"]["mode"]
     return "minimal" if mode == "redfish" and profile["platform"] == "external" else mode
@@ -45,6 +44,6 @@ def node_disks(profile: Profile, size: Mapping[str, Any], domain: str) -> list[D
 
     The first is a LUN where machines boot from one, over as many paths as the profile has.
     """
-    lun = boot_mode(profile) == "iscsi"
+    lun = mode_of(profile).medium == "lun"
     sizes: list[DiskOptions] = [{"size_gib": size["disk_gib"]}, *size["extra_disks"]]
     return disks(domain, sizes, "iscsi" if lun else size["disk_bus"], profile["boot"]["paths"] if lun else 1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
@@ -15,6 +16,7 @@ from .boot_modes import boot, mode_of, node_disks
 from .fields import Addressing, Platform, Role
 from .host_network import network_config
 from .installer_inputs import DigestSource
+from .links import nics as nics_of
 from .links import of_node, of_role
 from .machine_options import NicOptions
 from .machines import Address, Network, Node
@@ -47,9 +49,10 @@ from .networks import (
 )
 from .options import Profile, ServicesOptions
 from .outside import balancing
-from .presets import DAY2, FAMILIES, ROLES
+from .presets import DAY2, DEFAULTS, FAMILIES, ROLES
 
 T = TypeVar("T")
+_IF_CHANGED = ("hosts_in", "fencing_by", "mirrors_file", "manifests", "manifests_dir")
 _IF_GIVEN = ("secure_boot", "screen", "screen_steps", "root_device_hints")
 
 
@@ -70,7 +73,7 @@ def build(profile: Profile, cluster: str) -> Plan:
     behind = balances(profile, platform)
     vips = _vips(profile, networks, nodes, platform, balanced=behind)
     rendezvous: Rendezvous = {"node": nodes[0]["name"], "ip": own_addresses(nodes[0], networks)[0]["ip"]}
-    if profile["boot"]["mode"] == "interactive":
+    if mode_of(profile).dialog:
         dialog.ask(nodes, rendezvous["ip"])
     gateway = machine["subnets"][0]["gateway"]
     services = lab_services(profile["services"], gateway, domain, state_directory(profile, cluster))
@@ -100,7 +103,7 @@ def build(profile: Profile, cluster: str) -> Plan:
         "nodes": nodes,
         "services": services,
         "boot": boot(profile, services["http"]["url"]),
-        "installer": _installer(profile, networks, services),
+        "installer": installer(profile, networks, services),
         "settings": {name: str(value) for name, value in profile["settings"].items()},
         "faults": [faults.complete(fault) for fault in profile["faults"]],
         "snapshots": list(profile["snapshots"]),
@@ -253,7 +256,8 @@ def _endpoints(domain: str, vips: Vips, rendezvous: Rendezvous) -> Endpoints:
     }
 
 
-def _installer(profile: Profile, networks: list[Network], services: Services) -> Installer:
+def installer(profile: Profile, networks: list[Network], services: Services) -> Installer:
+    """Return what the installer's input files need beyond the machines. networks: of the plan, the machine network first."""
     given, families = profile["installer"], FAMILIES[profile["stack"]]
     lab = profile["release"]["payload"] == "lab"
     made: Installer = {
@@ -268,22 +272,15 @@ def _installer(profile: Profile, networks: list[Network], services: Services) ->
         "ntp_sources": _or(given["ntp_sources"], [services["address"]]),
         "image_digest_sources": _or(
             given["image_digest_sources"],
-            lab_mirrors(services) if lab and not proxied.registry(services) else [],
+            _lab_mirrors(services) if lab and not proxied.registry(services) else [],
         ),
         "fips": given["fips"],
         "install_config": deepcopy(given["install_config"]),
         "agent_config": deepcopy(given["agent_config"]),
     }
-    if given["hosts_in"] != "agent-config":
-        made["hosts_in"] = given["hosts_in"]
-    if given["fencing_by"] != "hostName":
-        made["fencing_by"] = given["fencing_by"]
-    if given["mirrors_file"]:
-        made["mirrors_file"] = given["mirrors_file"]
-    if given["manifests"]:
-        made["manifests"] = deepcopy(given["manifests"])
-    if given["manifests_dir"]:
-        made["manifests_dir"] = given["manifests_dir"]
+    for name in _IF_CHANGED:
+        if given[name] != DEFAULTS["installer"][name]:  # type: ignore[literal-required]
+            made[name] = deepcopy(given[name])  # type: ignore[literal-required]
     return made
 
 
@@ -291,7 +288,7 @@ def _or(value: T | None, default: T) -> T:
     return default if value is None else value
 
 
-def lab_mirrors(services: Services) -> list[DigestSource]:
+def _lab_mirrors(services: Services) -> list[DigestSource]:
     """Return where the lab's registry has the lab payload: `installer.image_digest_sources` unless the profile has it."""
     registry = f"{services['host']}:{services['registry']['port']}"
     return [
@@ -328,6 +325,18 @@ def _home(name: str | None, networks: list[Network]) -> Network:
     return next(network for network in networks if name is None or network["name"] == name)
 
 
+def macs(profile: Profile, cluster: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (host name, NIC, MAC) of each NIC of a cluster's machines, in the order of `node_names`."""
+    for index, (name, role, _number) in enumerate(node_names(profile)):
+        given = profile["nodes"].get(name, {}).get("nics", {})
+        for nic in nics_of(profile, role):
+            yield name, nic, _mac(cluster, given, index, nic)
+
+
+def _mac(cluster: str, given: Mapping[str, NicOptions], index: int, nic: str) -> str:
+    return given.get(nic, {}).get("mac", "").lower() or names.mac_address(cluster, nic, index)
+
+
 def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node]:
     nodes: list[Node] = []
     bmc, state_dir = profile["services"]["bmc"], state_directory(profile, cluster)
@@ -339,14 +348,14 @@ def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node
         given: Mapping[str, NicOptions] = override.get("nics", {})
         way = addressing_of(profile, name, role)
 
-        def mac(nic: str, given: Mapping[str, NicOptions] = given, index: int = index) -> str:
-            return given.get(nic, {}).get("mac", "").lower() or names.mac_address(cluster, nic, index)
+        mac = partial(_mac, cluster, given, index)
 
         def addresses(
             interface: str,
             network: Network,
             given: Mapping[str, NicOptions] = given,
             index: int = index,
+            mac: Callable[[str], str] = mac,
             static: bool = way == "static",
         ) -> list[Address]:
             wanted = given.get(interface, {}).get("addresses")

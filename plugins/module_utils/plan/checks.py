@@ -37,11 +37,10 @@ from . import (
     tests,
     unconfigured,
 )
-from .build import day2_names, node_names, node_roles
+from .build import day2_names, macs, node_names, node_roles
 from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
 from .modes import those
-from .names import mac_address
 from .options import Profile
 from .presets import ROLES, is_default
 from .problems import Finding, Path, duplicates
@@ -182,20 +181,13 @@ def _check_nodes(profile: Profile, cluster: str) -> Iterator[Finding]:
             elif settings.get("mac") and nic not in cards:
                 yield ("nodes", name, "nics", nic, "mac"), settings["mac"], "follows from its NIC, which can have one"
     yield from duplicates(_uuids(profile))
-    yield from duplicates(_macs(profile, cluster))
+    yield from duplicates((("nodes", name, "nics", nic, "mac"), mac) for name, nic, mac in macs(profile, cluster))
 
 
 def _uuids(profile: Profile) -> Iterator[tuple[Path, str]]:
     for name, node in profile["nodes"].items():
         if node.get("uuid"):
             yield ("nodes", name, "uuid"), node["uuid"].lower()
-
-
-def _macs(profile: Profile, cluster: str) -> Iterator[tuple[Path, str]]:
-    for index, (name, role, _number) in enumerate(node_names(profile)):
-        for nic in links.nics(profile, role):
-            given = profile["nodes"].get(name, {}).get("nics", {}).get(nic, {}).get("mac")
-            yield ("nodes", name, "nics", nic, "mac"), (given or mac_address(cluster, nic, index)).lower()
 
 
 def _check_ports(profile: Profile, _cluster: str) -> Iterator[Finding]:

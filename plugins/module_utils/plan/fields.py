@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
+from .modes import MODES
+
 
 class Range(NamedTuple):
     """Minimum and maximum of an integer.
@@ -43,7 +45,7 @@ class Tagged:
     record: Callable[[str], tuple[Mapping[str, Any], Collection[str]]]
 
 
-BootMode = Literal["redfish", "cdrom", "usb", "pxe", "iscsi", "minimal", "config-image", "interactive", "manual"]
+BootMode = Annotated[str, OneOf(MODES)]
 BondMode = Literal["active-backup", "balance-xor", "802.3ad"]
 Eject = Literal["never", "on_rebooting", "after"]
 Family = Literal["ipv4", "ipv6"]

@@ -135,6 +135,9 @@ FORMATS: dict[str, Format] = {
         r"~?/.*|[^/~].*",
     ),
     "image": Format("`lab`, or the path of an image from the root or from home", r"lab|~?/.*"),
+    "own_image": Format(
+        "`lab`, or the path of an image from the root, from home or from the folder of the profile", r"~?/.*|[^/~].*"
+    ),
     "unit": Format(
         "the name of a unit of systemd, such as nginx.service",
         r"[A-Za-z0-9_.@-]{1,200}\.(service|socket|timer|path|mount|target)",

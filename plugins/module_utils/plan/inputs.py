@@ -13,16 +13,16 @@ from typing import TypeVar
 
 from ..keys import ensure_ssh_key
 from ..releases.distributions import DISTRIBUTIONS
-from ..vocabulary import SETTINGS_MANIFEST
+from ..vocabulary import SETTINGS_MANIFEST, RunFile
 from . import certificates, files, ipi, manifests, secrets
 from .configs import agent_config, install_config, settings_manifest
 from .model import Plan
 from .rundir import Change, RunError, dump
 
 LAST = "inputs"
-_INSTALL_CONFIG, _AGENT_CONFIG = "install-config.yaml", "agent-config.yaml"
+_INSTALL_CONFIG, _AGENT_CONFIG = RunFile.INSTALL_CONFIG, RunFile.AGENT_CONFIG
 # The installer's state file, which remains after it has consumed its input.
-_CONSUMERS = ("cluster-manifests", ".openshift_install_state.json")
+_CONSUMERS = ("cluster-manifests", RunFile.INSTALLER_STATE)
 _LATER = "(created by the run)"
 T = TypeVar("T")
 

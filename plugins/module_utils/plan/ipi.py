@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
+from ..vocabulary import RunFile
 from . import names
 from .installer_inputs import Bootstrap
 from .machines import Reservation
@@ -18,7 +19,7 @@ PROVISIONING, CLUSTER_PROVISIONING, BOOTSTRAP = 7, 8, 9
 """Offsets in the machine network of the addresses of both Ironics and of the bootstrap machine, as dev-scripts (`network.sh`) has them."""
 LIBVIRT = "qemu:///system"
 """Where the installer creates the bootstrap machine: it runs in the sandbox, which has a libvirt of its own."""
-LEFT = (".openshift_install_cluster.json", ".openshift_install_state.json", "metadata.json", "ipi")
+LEFT = (".openshift_install_cluster.json", RunFile.INSTALLER_STATE, "metadata.json", "ipi")
 """What `openshift-install create cluster`, or its simulator, continues from, in the run directory."""
 _LAB, _REAL = Size(2, 3072, 0), Size(4, 6144, 20)
 

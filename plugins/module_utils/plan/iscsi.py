@@ -12,9 +12,9 @@ from typing import Any
 
 from ..addresses import in_url
 from .model import IscsiService, Plan
+from .modes import MODES
 from .options import Profile
 
-MODE = "iscsi"
 NETWORK = "iscsi"
 """Name of the network between machines and targets, over which they boot."""
 SECOND = "iscsi2"
@@ -29,7 +29,7 @@ _PREFIX = "iqn.2024-01"
 def networks(profile: Mapping[str, Any]) -> list[str]:
     """Return the names of the networks to the LUNs, one for each path; none in another boot mode."""
     boot = profile["boot"]
-    return [NETWORK, SECOND][: boot["paths"]] if boot["mode"] == MODE else []
+    return [NETWORK, SECOND][: boot["paths"]] if MODES[boot["mode"]].medium == "lun" else []
 
 
 def laid(profile: dict[str, Any]) -> None:

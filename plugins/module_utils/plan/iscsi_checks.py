@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..releases import LATEST, RELEASES
 from .build import addressing_of, machine, node_names
 from .faults import EXTRA
-from .iscsi import MODE, PORT, networks
+from .iscsi import PORT, networks
 from .options import Profile
 from .problems import Finding, Path
 
@@ -17,7 +17,8 @@ _FAULTS = ("disk_lost", "extra_host")
 
 def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Yield what cannot be with LUNs; a finding is path, value, and what would be right."""
-    if profile["boot"]["mode"] != MODE:
+    mode = profile["boot"]["mode"]
+    if not networks(profile):
         if profile["boot"]["paths"] > 1:
             remedy = (
                 "requires `mode: iscsi`: the service installs to a multipath device only if its paths are iSCSI or FC"
@@ -27,13 +28,13 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
     place: Path = ("boot", "mode")
     release = RELEASES[profile["release"]["profile"] or LATEST.name]
     if _UNIT in release.units_absent:
-        yield place, MODE, f"requires a release from 4.18 on, whose live system connects to LUNs, not {release.name}"
+        yield place, mode, f"requires a release from 4.18 on, whose live system connects to LUNs, not {release.name}"
     if profile["stack"] == "ipv6":
         yield ("stack",), "ipv6", "must have IPv4: with `boot: {mode: iscsi}` machines boot over it"
     if profile["flow"] != "agent":
-        yield place, MODE, f"requires `flow: agent`, not {profile['flow']}"
+        yield place, mode, f"requires `flow: agent`, not {profile['flow']}"
     if profile["hypervisor"]["kind"] != "sandbox":
-        yield place, MODE, f"requires `hypervisor: {{kind: sandbox}}`, not {profile['hypervisor']['kind']}"
+        yield place, mode, f"requires `hypervisor: {{kind: sandbox}}`, not {profile['hypervisor']['kind']}"
     for name in ("registry", "bmc", "http"):
         if profile["services"][name]["port"] == PORT:
             yield ("services", name, "port"), PORT, "is that of the iSCSI targets: choose another one"

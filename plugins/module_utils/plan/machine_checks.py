@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import disks, screens
-from .boot_modes import boot_mode, node_disks
+from .boot_modes import boot_mode, mode_of, node_disks
 from .build import machine, node_names
 from .faults import EXTRA, MEDIA
 from .fields import Role
-from .modes import those
 from .options import Profile
 from .problems import Finding, Path
 
-_NO_MEDIUM = those(lambda mode: not mode.removable)
 _NOT_SUPPORTED = {
     "wwn_with_extension": "WWN extensions are not supported in root device hints",
     "wwn_vendor_extension": "WWN vendor extensions are not supported in root device hints",
@@ -82,7 +80,7 @@ def check_firmware(profile: Profile, _cluster: str) -> Iterator[Finding]:
         place = (*_place(profile, path, name, "secure_boot"), "secure_boot")
         if size["firmware"] != "uefi":
             yield place, True, f"requires `firmware: uefi`, not {size['firmware']}"
-        elif boot_mode(profile) == "pxe":
+        elif mode_of(profile).medium == "network":
             yield place, True, "requires a medium: the program that boots from the network, iPXE, is not signed"
 
 
@@ -91,23 +89,23 @@ def check_screens(profile: Profile, _cluster: str) -> Iterator[Finding]:
     for path, name, role in _machines(profile):
         size = machine(profile, name, role)
         place = (*_place(profile, path, name, "screen_steps"), "screen_steps")
-        shown = size["screen"] or boot_mode(profile) == "interactive"
+        shown = size["screen"] or mode_of(profile).dialog
         yield from screens.findings(size["screen_steps"], place, screen=shown)
 
 
 def check_boot(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Refuse to eject what a boot mode does not insert, and what cannot be ejected."""
-    mode, eject = boot_mode(profile), profile["boot"]["eject"]
-    if mode in _NO_MEDIUM and eject != "never":
+    mode, kind, eject = boot_mode(profile), mode_of(profile), profile["boot"]["eject"]
+    if not kind.removable and eject != "never":
         yield ("boot", "eject"), eject, f"requires a medium, which the boot mode {mode} has not: must be never"
-    if mode == "usb" and eject == "on_rebooting":
+    if kind.medium == "usb" and eject == "on_rebooting":
         yield ("boot", "eject"), eject, "requires a CD: a USB stick is removed after the installation, or never"
     for index, fault in enumerate(profile["faults"]):
-        if fault["kind"] in MEDIA and mode in _NO_MEDIUM:
+        if fault["kind"] in MEDIA and not kind.removable:
             remedy = f"requires a medium, which the boot mode {mode} has not"
             yield ("faults", index, "kind"), fault["kind"], remedy
-        if fault["kind"] == "eject" and mode == "usb":
-            yield ("faults", index, "kind"), "eject", "requires a CD, which the boot mode usb has not"
+        if fault["kind"] == "eject" and kind.medium == "usb":
+            yield ("faults", index, "kind"), "eject", f"requires a CD, which the boot mode {mode} has not"
 
 
 def _machines(profile: Profile) -> Iterator[tuple[Path, str, Role]]:

@@ -256,7 +256,7 @@ class Services(_Services, total=False):
 
 class _Boot(TypedDict):
     mode: BootMode
-    """Virtual media of the BMC, a CD drive, over the network, a small ISO that fetches the rest, an ISO without a cluster, or by hand."""
+    """How they get it; profile.md has the meaning of each mode."""
     image: Name
     """Name of the agent ISO in the run directory."""
     script: Name

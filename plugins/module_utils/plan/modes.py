@@ -1,28 +1,33 @@
-"""The boot modes: what each one publishes, what drives the machines, and what follows from that for a profile."""
+"""The boot modes: all in which they differ. What drives the machines is in `boot`, by the medium."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from ..vocabulary import BOOT_ARTIFACTS, CONFIG_IMAGE
-from .fields import BootMode
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_NOT_EXPORTED = "dev-scripts inserts the ISO into a CD drive; read back it is `redfish`"
 Medium = Literal["cdrom", "usb", "network", "lun"]
 
 
 class Mode(NamedTuple):
     """How machines get their image.
 
-    bmc: through each machine's BMC; otherwise the domain itself is switched. medium: what machines boot from while their disks
+    meaning: for users, in Markdown. bmc: through each machine's BMC; otherwise the domain itself is switched. medium: what machines boot from while their disks
     are empty.
     published: whether machines fetch it from the lab's file server; otherwise it is a file of the hypervisor. beside: the folder,
     seen from the image, whose files are published in any case. second: name of a file next to the image, which machines get in a second
     drive. boots: whether the lab boots the machines, or a person does. configured: whether the image has the cluster; otherwise hosts
-    get it after they have booted.
+    get it after they have booted. dialog: whether they get the rendezvous host on their screens, and the cluster over REST. targets: of
+    `create`, after the manifests. joining: the mode of day-2 nodes, whose ISO is never a minimal one; None: the same. devscripts: its
+    variables, with their values; lost: why there are none.
     """
 
+    meaning: str
     bmc: bool = False
     medium: Medium = "cdrom"
     published: bool = True
@@ -30,6 +35,11 @@ class Mode(NamedTuple):
     second: str | None = None
     boots: bool = True
     configured: bool = True
+    dialog: bool = False
+    targets: tuple[str, ...] = ("image",)
+    joining: str | None = None
+    devscripts: Mapping[str, str] = _NOTHING
+    lost: str = ""
 
     @property
     def removable(self) -> bool:
@@ -62,19 +72,51 @@ class Mode(NamedTuple):
         return [] if self.beside is None else sorted((image.parent / self.beside).glob("*"))
 
 
-MODES: dict[BootMode, Mode] = {
-    "redfish": Mode(bmc=True),
-    "minimal": Mode(bmc=True, beside=BOOT_ARTIFACTS),
-    "cdrom": Mode(published=False),
-    "usb": Mode(medium="usb", published=False),
-    "pxe": Mode(medium="network", beside="."),
-    "iscsi": Mode(medium="lun", published=False, beside=BOOT_ARTIFACTS),
-    "config-image": Mode(published=False, second=CONFIG_IMAGE, configured=False),
-    "interactive": Mode(bmc=True, configured=False),
-    "manual": Mode(boots=False),
+MODES: dict[str, Mode] = {
+    "redfish": Mode("virtual media of the BMC", bmc=True),
+    "minimal": Mode(
+        "a small ISO as virtual media, which fetches the rest; platform external has this one in place of `redfish`",
+        bmc=True,
+        beside=BOOT_ARTIFACTS,
+        joining="redfish",
+        devscripts={"AGENT_MINIMAL_ISO": "true"},
+    ),
+    "cdrom": Mode("a CD drive, without a BMC", published=False, lost=_NOT_EXPORTED),
+    "usb": Mode("a USB stick", medium="usb", published=False, lost=_NOT_EXPORTED),
+    "pxe": Mode(
+        "over the network: an iPXE script, kernel and root file system",
+        medium="network",
+        beside=".",
+        targets=("pxe-files",),
+        devscripts={"AGENT_E2E_TEST_BOOT_MODE": "PXE"},
+    ),
+    "iscsi": Mode(
+        "from a LUN, over a network of its own; it is the machine's only disk",
+        medium="lun",
+        published=False,
+        beside=BOOT_ARTIFACTS,
+        devscripts={"AGENT_E2E_TEST_BOOT_MODE": "ISCSI", "AGENT_MINIMAL_ISO": "true"},
+    ),
+    "config-image": Mode(
+        f"an ISO without a cluster in one CD drive, and the cluster's files, `{CONFIG_IMAGE}`, in another",
+        published=False,
+        second=CONFIG_IMAGE,
+        configured=False,
+        targets=("unconfigured-image", "config-image"),
+        devscripts={"AGENT_USE_APPLIANCE_MODEL": "true"},
+    ),
+    "interactive": Mode(
+        "an ISO without a cluster as virtual media, the rendezvous host chosen on the hosts' screens, and the cluster defined over REST",
+        bmc=True,
+        configured=False,
+        dialog=True,
+        targets=("interactive-image",),
+        lost="dev-scripts has it for the ISO without a registry alone; read back it is `redfish`",
+    ),
+    "manual": Mode("by hand, from the image that the lab's file server has", boots=False, lost=_NOT_EXPORTED),
 }
 
 
-def those(which: Callable[[Mode], bool]) -> tuple[BootMode, ...]:
+def those(which: Callable[[Mode], bool]) -> tuple[str, ...]:
     """Return the names of the modes for which `which` is true, in the order of the table."""
     return tuple(name for name, mode in MODES.items() if which(mode))

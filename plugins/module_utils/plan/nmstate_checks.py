@@ -11,8 +11,7 @@ from ..addresses import family as family_of
 from ..redact import redact
 from . import links
 from .address_checks import of_node
-from .build import node_names, node_roles
-from .names import mac_address
+from .build import macs, node_roles
 from .options import Profile
 from .problems import Finding, Path
 
@@ -138,21 +137,11 @@ def _section(interface: Mapping[str, Any], text: str) -> Mapping[str, Any]:
 
 def _bonds(profile: Profile, path: Path, node: str, cluster: str, given: list[dict[str, Any]]) -> Iterator[Finding]:
     """Yield a bond of several NICs that the switch has not, or in another mode."""
-    numbered = {name: (number, role) for number, (name, role, __) in enumerate(node_names(profile))}
-    if node not in numbered:  # which is refused elsewhere
-        return
-    number, role = numbered[node]
-    known = links.nics(profile, role)
-    macs = {
-        (
-            profile["nodes"][node].get("nics", {}).get(nic, {}).get("mac") or mac_address(cluster, nic, number)
-        ).lower(): nic
-        for nic in known
+    own = {mac: nic for name, nic, mac in macs(profile, cluster) if name == node}
+    nics = {nic: nic for nic in own.values()} | {
+        one["name"]: own[mac] for one in given if (mac := str(one.get("mac-address")).lower()) in own
     }
-    nics = {nic: nic for nic in known} | {
-        one["name"]: macs[mac] for one in given if (mac := str(one.get("mac-address")).lower()) in macs
-    }
-    there = links.bonds(profile, role).values()
+    there = links.bonds(profile, node_roles(profile)[node]).values()
     for index, one in enumerate(given):
         settings = one.get("link-aggregation") or {}
         ports = [nics[port] for port in settings.get("port") or [] if port in nics]

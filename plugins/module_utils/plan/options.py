@@ -244,11 +244,7 @@ class BootOptions(TypedDict, total=False):
     """How the machines boot the agent ISO."""
 
     mode: BootMode
-    """`redfish`: virtual media of the BMC; `cdrom`: a CD drive; `usb`: a USB stick; `pxe`: over the network; `iscsi`: from a LUN, over a network
-    of its own, which is the machine's only disk; `minimal`: a small ISO as virtual media, which fetches the rest (platform external has this
-    one in place of `redfish`); `config-image`: an ISO without a cluster in one CD drive, and the cluster's files in another; `interactive`: an
-    ISO without a cluster as virtual media, the rendezvous host chosen on the hosts' screens, and the cluster defined over REST; `manual`:
-    booted by hand."""
+    """How they get it; profile.md has the meaning of each mode."""
     eject: Eject
     """When a machine loses its medium: `never`; `on_rebooting`, when its host reaches that stage; `after` the installation."""
     paths: Annotated[int, Range(1, 2)]

@@ -43,9 +43,9 @@ class OutsideMachineOptions(_RequiredMachine, total=False):
 
     networks: list[MachineNetworkOptions]
     """Its networks; the first one has its default route. The machine network unless given."""
-    image: Image | None
+    image: Annotated[str, "own_image"] | None
     """`lab`, the lab's operating system, which it boots from a CD, unless given; the path of an image (qcow2 or raw) of your own, which
-    is not changed; or null: an empty disk, and then the network."""
+    is not changed, and may be in the folder of the profile; or null: an empty disk, and then the network."""
     disk_gib: Gib | None
     """Size of its disk in GiB; 10 unless given, and none with the image `lab`."""
     vcpus: Cpus

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from .. import state
 from . import faults
-from .fields import BootMode
 from .machines import Node
 from .model import Plan
+from .modes import MODES
 
 ADD_NODES = "add-nodes"
 """The stage in `state.json` whose success means that the day-2 nodes are part of the cluster."""
@@ -32,10 +32,10 @@ def joining(plan: Plan) -> list[Node]:
     return [node for node in plan["nodes"] if node.get("day2")]
 
 
-def boot_mode(plan: Plan) -> BootMode:
+def boot_mode(plan: Plan) -> str:
     """Return how day-2 machines boot: a node ISO is never a minimal one, so that virtual media have all of it."""
     mode = plan["boot"]["mode"]
-    return "redfish" if mode == "minimal" else mode
+    return MODES[mode].joining or mode
 
 
 def added(run_dir: Path) -> bool:

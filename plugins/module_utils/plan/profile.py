@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,7 @@ from ..documents import PROFILE, DocumentError, Positions, read_file, read_yaml
 from ..merging import merge
 from ..releases import LATEST, RELEASES
 from ..releases.distributions import DISTRIBUTIONS
-from ..vocabulary import LAB_VERSION
+from ..vocabulary import DEFAULT_CLUSTER, LAB_VERSION
 from . import inventory, iscsi, outside, overrides, presets
 from .faults import FAILS
 from .options import Profile
@@ -64,7 +65,7 @@ class Source(NamedTuple):
 def load(
     name: str | FilePath,
     folder: FilePath | None = None,
-    cluster: str = "ostest",
+    cluster: str = DEFAULT_CLUSTER,
     *,
     here: bool = False,
     files: bool = False,
@@ -134,8 +135,18 @@ def rooted(source: Source) -> Source:
 
 
 def _relative(source: Source) -> Iterator[tuple[Path, str]]:
-    found = texts(source.raw, Profile, "own_file")
+    images = ((path, text) for path, text in texts(source.raw, Profile, "own_image") if text != outside.LAB)
+    found = (*texts(source.raw, Profile, "own_file"), *images)
     return ((path, text) for path, text in found if text and not text.startswith(("/", "~")))
+
+
+def own_files(source: Source) -> Iterator[str]:
+    """Yield a digest of each file that a profile names by a relative path; of a folder, of each file in it, with its name."""
+    for _path, text in _relative(source):
+        top = (source.folder or FilePath()) / text
+        for file in sorted(path for path in (top, *top.rglob("*")) if path.is_file()):
+            with file.open("rb") as stream:
+                yield f" {file.relative_to(top)} {hashlib.file_digest(stream, 'sha256').hexdigest()}"
 
 
 def overridden(source: Source, components: Mapping[str, str]) -> Source:

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import describe
 from .formats import FORMATS
+from .modes import MODES
 from .options import Profile
 from .presets import DEFAULTS, MACHINE
 from .settings import SETTINGS
@@ -43,6 +44,10 @@ def page() -> str:
     for heading, record, defaults in _sections(Profile, "", DEFAULTS, set()):
         parts += [f"## {heading}\n", f"{describe.record(record)}\n", "\n".join(_rows(record, defaults)), ""]
     parts += [
+        "## Boot modes\n",
+        "Values of `boot.mode`, each with what machines boot from; [Hosts](hosts.md) has what each of them requires.\n",
+        *(line for name, mode in MODES.items() for line in _wrapped(f"- `{name}`: {mode.meaning}.")),
+        "",
         "## Settings\n",
         "Keys of `settings`, with upstream's value and that of the lab payload.\n",
         "\n".join(_settings()),

@@ -14,6 +14,7 @@ from ..documents import Document, DocumentError, decoded, load_yaml, read_file, 
 from ..redact import redact
 from ..redact_shapes import HIDDEN
 from ..state import owner
+from ..vocabulary import RunFile
 from . import files as named
 from . import hypervisors, profile, secrets
 from .build import build
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 else:
     yaml = optional("yaml", "PyYAML")
 
-PLAN = "plan.yaml"
-PROFILE = "profile.yaml"
-INVENTORY = "inventory.yml"
+PLAN = RunFile.PLAN
+PROFILE = RunFile.PROFILE
+INVENTORY = RunFile.INVENTORY
 SSH_ARGUMENTS = "-o StrictHostKeyChecking=yes -o ServerAliveInterval=15 -o ServerAliveCountMax=4"
 """Options of ssh to a hypervisor: it gets TLS keys and passwords, so never an unknown one; one that goes away is noticed in a minute."""
 _HOW = "agentlab plan PROFILE --write"

@@ -14,8 +14,9 @@ from .presets import DEFAULTS
 from .settings import SETTINGS
 from .shapes import Shape, fields, required, shape
 
+_PROFILES = "../config_examples/profile.schema.json"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_TYPES = {"string": "string", "integer": "integer", "boolean": "boolean", "list": "array", "mapping": "object",
+_TYPES = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "list": "array", "mapping": "object",
           "record": "object", "tagged": "object"}  # fmt: skip
 
 Schema = dict[str, Any]
@@ -46,14 +47,17 @@ def text(schema: Schema) -> str:
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
-def document(name: str, wanted: object, defaults: Mapping[str, object] | None = None) -> Schema:
-    """Return the schema of `wanted`, a TypedDict with documented fields. name: what it is called in `$id` and title.
+def document(
+    name: str, wanted: object, defaults: Mapping[str, object] | None = None, *, has_profiles: bool = False
+) -> Schema:
+    """Return the schema of `wanted`, a TypedDict with documented fields or a list of one. name: what it is called in `$id` and title.
 
-    `defaults` has the default of each field, at any depth, in the shape of the data; None for a type without defaults.
+    `defaults` has the default of each field, at any depth, in the shape of the data; None for a type without defaults. has_profiles:
+    it is for a file in `docs/` that refers to the schema of profiles by its path, which is relative to that of a schema without `$id`.
     """
     return {
         "$schema": DRAFT,
-        "$id": f"urn:agentlab:schema:{name}",
+        **({} if has_profiles else {"$id": f"urn:agentlab:schema:{name}"}),
         "title": f"agentlab {name}",
         **_of(wanted, "", defaults),
     }
@@ -67,10 +71,12 @@ def _of(wanted: object, text: str, default: object) -> Schema:
         found |= _typed(allowed)
     if allowed.choices:
         found["enum"] = [*allowed.choices, *([None] if allowed.null else [])]
-    elif allowed.kind == "string" and allowed.items is not None:
-        words = {"type": "array", "minItems": 1, "items": _of(allowed.items, "", None)}
+    elif allowed.kind == "string" and (allowed.items is not None or allowed.record):
+        other: Schema = {"$ref": _PROFILES}
+        if allowed.items is not None:
+            other = {"type": "array", "minItems": 1, "items": _of(allowed.items, "", None)}
         text_or_null = {"type": found.pop("type"), **_format(allowed)}
-        found["anyOf"] = [text_or_null, words]
+        found["anyOf"] = [text_or_null, other]
     elif allowed.kind == "string":
         found |= _format(allowed)
     elif allowed.least is not None:

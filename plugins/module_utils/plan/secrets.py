@@ -15,9 +15,10 @@ from typing import Any, TypedDict, cast
 
 from ..documents import load_json
 from ..state import write_atomic
+from ..vocabulary import RunFile
 from .model import Plan
 
-FILE = "secrets.json"
+FILE = RunFile.SECRETS
 _BYTES = 18
 
 

@@ -19,10 +19,11 @@ from .problems import Mismatch, Path
 
 MISSING = "is missing:"
 """How the remedy of a field begins that is not there."""
-Kind = Literal["string", "integer", "boolean", "list", "mapping", "record", "tagged", "any"]
-_SCALARS: dict[Any, Kind] = {str: "string", int: "integer", bool: "boolean", Any: "any"}
-_PYTHON: dict[Kind, type] = {
+Kind = Literal["string", "integer", "number", "boolean", "list", "mapping", "record", "tagged", "any"]
+_SCALARS: dict[Any, Kind] = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
+_PYTHON: dict[Kind, type | tuple[type, ...]] = {
     "integer": int,
+    "number": (int, float),
     "boolean": bool,
     "list": list,
     "mapping": Mapping,
@@ -30,7 +31,7 @@ _PYTHON: dict[Kind, type] = {
     "tagged": Mapping,
 }
 _MEANINGS: dict[Kind, str] = {"list": "a list", "mapping": "a mapping", "record": "a mapping", "tagged": "a mapping",
-                              "integer": "an integer", "boolean": "true or false", "any": "anything"}  # fmt: skip
+                              "integer": "an integer", "number": "a number", "boolean": "true or false", "any": "anything"}  # fmt: skip
 
 
 class Shape(NamedTuple):
@@ -38,7 +39,8 @@ class Shape(NamedTuple):
 
     null: null too. format: of a string. digits: an integer too, where a string is meant (a duration). least, most: of
     an integer. choices: the only values. items: annotation of the values of a list or mapping, or of the words that may
-    stand there instead of a string. keys: of a mapping's keys. record: the TypedDict with the fields. tagged: which fields there are depends on one of them.
+    stand there instead of a string. keys: of a mapping's keys. record: the TypedDict with the fields, also of what may stand there
+    instead of a name. tagged: which fields there are depends on one of them.
     """
 
     kind: Kind
@@ -62,7 +64,7 @@ class Shape(NamedTuple):
             names = [str(choice) for choice in self.choices]
             return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
         if self.kind == "string":
-            return FORMATS[self.format].meaning
+            return "a name or a mapping" if self.record else FORMATS[self.format].meaning
         if self.least is not None:
             return f"an integer from {self.least} to {self.most}"
         return _MEANINGS[self.kind]
@@ -84,6 +86,8 @@ def shape(wanted: object) -> Shape:
             return Shape("string", digits=True)  # a duration
         if len(others) == 2 and others[0] is str and get_origin(others[1]) is list:
             return Shape("string", items=get_args(others[1])[0])  # a command
+        if len(others) == 2 and others[0] is str and typing.is_typeddict(others[1]):
+            return Shape("string", record=others[1])
         (other,) = others
         return shape(other)._replace(null=True)
     if origin is Literal:
@@ -175,6 +179,8 @@ def _is_kind(value: object, allowed: Shape) -> bool:
     if allowed.kind == "string":
         if isinstance(value, list):
             return allowed.items is not None and bool(value)
+        if isinstance(value, Mapping):
+            return allowed.record is not None
         return isinstance(value, str) or (
             allowed.digits and isinstance(value, int) and not isinstance(value, bool) and value >= 0
         )

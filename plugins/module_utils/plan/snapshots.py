@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import bare_metal_checks, ipi, iscsi
+from . import bare_metal_checks, ipi
 from .faults import KINDS
 from .model import Plan
+from .modes import MODES
 from .options import Profile
 from .problems import Finding
 
@@ -46,7 +47,7 @@ def _refusals(given: Mapping[str, Any], existing: Sequence[str], flow: str) -> I
         yield "requires a profile without `machines`: only nodes are saved"
     if flow != "agent":
         yield "requires `flow: agent`: the bootstrap machine is not saved"
-    if given["boot"]["mode"] == iscsi.MODE:
+    if MODES[given["boot"]["mode"]].medium == "lun":
         yield "requires another boot mode than iscsi: LUNs are not saved"
     if given["boot"].get("eject") == "on_rebooting":
         yield "requires another `boot.eject` than on_rebooting: what has been ejected is not saved"

@@ -18,9 +18,9 @@ _OF_AGENT_CONFIG = ("duplicate_hostname", "wrong_root_device", "wrong_token")
 
 def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Yield what these boot modes cannot do; a finding is path, value, and what would be right."""
-    if mode_of(profile).configured:
+    mode, kind = boot_mode(profile), mode_of(profile)
+    if kind.configured:
         return
-    mode = boot_mode(profile)
     place: Path = ("boot", "mode")
     build = profile["release"]["installer"]
     for name in ("binary", "git"):
@@ -31,29 +31,29 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield place, mode, "requires another platform than external, whose image is a minimal one"
     if profile["installer"]["fips"]:
         yield ("installer", "fips"), True, f"is an argument of the kernel, which an image of the mode {mode} has not"
-    if mode == "interactive":
-        yield from _interactive(profile, place)
+    if kind.dialog:
+        yield from _interactive(profile, mode, place)
 
 
-def _interactive(profile: Profile, place: Path) -> Iterator[Finding]:
+def _interactive(profile: Profile, mode: str, place: Path) -> Iterator[Finding]:
     release = RELEASES[profile["release"]["profile"] or LATEST.name]
     if not release.rendezvous_ui:
         first = since(lambda one: one.rendezvous_ui)
-        yield place, "interactive", f"requires a release from {first} on, not {release.name}"
+        yield place, mode, f"requires a release from {first} on, not {release.name}"
     if TOPOLOGIES[profile["topology"]].fencing:
-        yield place, "interactive", f"requires a topology without fencing, not {profile['topology']}"
+        yield place, mode, f"requires a topology without fencing, not {profile['topology']}"
     if profile["installer"]["hosts_in"] == "install-config":
         yield (
             ("installer", "hosts_in"),
             "install-config",
-            "requires hosts that the image knows, not the mode interactive",
+            f"requires hosts that the image knows, not the mode {mode}",
         )
     for index, fault in enumerate(profile["faults"]):
         if fault["kind"] in _OF_AGENT_CONFIG:
             yield (
                 ("faults", index, "kind"),
                 fault["kind"],
-                "requires an image with the cluster, not the mode interactive",
+                f"requires an image with the cluster, not the mode {mode}",
             )
     unknown = "requires an image with the cluster: without it hosts have DHCP on each NIC, and no nmstate"
     for where, value in of_nmstate(profile):

@@ -31,6 +31,7 @@ UNKNOWN = 900.0
 """Grace period of all others; the default of `agentlab_wait_for_stall_minutes`."""
 # Console output -> its meaning. The first are fatal; the others are remarks, which other causes explain.
 CONSOLE_ENDS = (
+    (re.compile(r"BdsDxe: failed to load .*: Access Denied"), "the firmware does not trust what it should boot"),
     (re.compile(r"Kernel panic - not syncing.*"), "the kernel panicked"),
     (re.compile(r"Ignition (?:has )?failed.*", re.IGNORECASE), "Ignition did not apply its config"),
     (re.compile(r"(?:You are in|Entering) emergency mode.*", re.IGNORECASE), "the machine is in emergency mode"),

@@ -11,6 +11,7 @@ from ..plan import ipi
 from ..plan.access import Access
 from ..plan.machines import virtual
 from ..plan.model import Plan
+from ..vocabulary import RunFile
 
 RESTARTS = 3
 """After as many restarts, a unit is not expected to start by itself, nor a preparation to succeed."""
@@ -106,5 +107,5 @@ class Facts:
 
         Both commands are in one shell line: destroy the cluster, then deploy the profile of the run directory.
         """
-        profile = f"{self.access.run_dir}/profile.yaml"
+        profile = f"{self.access.run_dir}/{RunFile.PROFILE}"
         return f"correct {profile}, then: {self.access.verb('destroy')} && {self.access.verb('deploy', profile)}"

@@ -32,6 +32,7 @@ from ..redact import redact_stream
 from ..sandbox import faults, services
 from ..screen import picture
 from ..state import recording
+from ..vocabulary import RunFile
 from . import facts, hypervisor_logs
 from .causes import Cause, causes
 from .evidence import Facts
@@ -180,9 +181,9 @@ class Gatherer:
         for pattern in (
             "*.yaml",
             "*.yml",
-            "state.json",
-            "rendezvousIP",
-            ".openshift_install.log",
+            RunFile.STATE,
+            RunFile.RENDEZVOUS_IP,
+            RunFile.INSTALLER_LOG,
             "cluster-manifests/*",
             "mirror/*",
             "openshift/*",

@@ -23,6 +23,7 @@ from ..libvirt import LOGS as QEMU_LOGS
 from ..plan import hypervisors
 from ..plan.machines import carried
 from ..plan.model import Plan
+from ..plan.modes import MODES
 from ..plan.outside import machines
 from ..sandbox import namespaces
 from .host_logs import Keep, unpack_into
@@ -56,7 +57,7 @@ def domain_states(plan: Plan, enter: Sequence[str] = ()) -> dict[str, str] | Non
     Keys are the domains of the plan, values as of `virsh domstate` ("running", "shut off", ...). enter: command prefix,
     to run virsh in a sandbox. Raises `OSError` if virsh is missing, and `subprocess.TimeoutExpired`.
     """
-    if plan["boot"]["mode"] == "manual":
+    if not MODES[plan["boot"]["mode"]].boots:
         return None
     states = {}
     for node in [*carried(plan["nodes"]), *machines(plan)]:

@@ -14,6 +14,7 @@ from ..plan.machines import virtual
 from ..plan.model import Plan
 from ..sandbox import services
 from ..state.recording import Tape, no_tape
+from ..vocabulary import RunFile
 from ..watch import Diagnosis, Seen
 from . import facts
 from .causes import CONTROLS, Cause, causes
@@ -22,8 +23,9 @@ from .hypervisor_logs import domain_states
 from .ssh import LOGIN_SECONDS, run, ssh
 
 PACE = 10.0
-# The firmware's message at each boot: console logs contain all boots.
-_BOOTS, CONSOLE_TAIL = "BdsDxe: starting", 65536
+# The firmware's message at each boot: console logs contain all boots. A program that it refuses has not been booted.
+_BOOTS = re.compile(r"BdsDxe: starting(?! (\w+) .*\s+BdsDxe: failed to start \1 )")
+CONSOLE_TAIL = 65536
 # systemd's status line of a unit that has started, or of a target that is reached.
 _STEP = re.compile(r"^\[ *OK *\] (.+?)\r?$", re.MULTILINE)
 # systemd's greeting, and what the rendezvous host shows above its login prompt until its services run.
@@ -72,7 +74,7 @@ def consoles(plan: Plan, directory: Path | None = None) -> dict[str, str]:
         if path.exists():
             with path.open("rb") as stream:
                 stream.seek(max(0, path.stat().st_size - CONSOLE_TAIL))
-                found[node["domain"]] = stream.read().decode(errors="replace").rpartition(_BOOTS)[2]
+                found[node["domain"]] = _BOOTS.split(stream.read().decode(errors="replace"))[-1]
     return found
 
 
@@ -129,7 +131,7 @@ def rendezvous_ip(plan: Plan, run_dir: Path) -> str:
 
     It is in `rendezvousIP` of the run directory; without that file the address of the plan is returned.
     """
-    path = run_dir / "rendezvousIP"
+    path = run_dir / RunFile.RENDEZVOUS_IP
     return path.read_text().strip() if path.exists() else plan["rendezvous"]["ip"]
 
 

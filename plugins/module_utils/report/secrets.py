@@ -13,11 +13,12 @@ from typing import Any
 from ..documents import DocumentError, load_json, load_yaml_all
 from ..plan.secrets import FILE as _OWN
 from ..redact_words import is_innocent, is_secret_key
+from ..vocabulary import RunFile
 
-_DOCUMENTS = ("*.yaml", "*.yml", "inputs/*", "auth/kubeconfig", "cluster-manifests/*", "openshift/*")
+_DOCUMENTS = ("*.yaml", "*.yml", "inputs/*", RunFile.KUBECONFIG, "cluster-manifests/*", "openshift/*")
 _IN_URL = re.compile(r"://[^\s/:@]{0,256}:([^\s/@]{1,1024})@")
 _SHORTEST = 6
-_FILES = ("auth/kubeadmin-password", "tls/kubeadmin-password", "tls/*.key", "ssh/id_*")
+_FILES = (RunFile.PASSWORD, "tls/kubeadmin-password", "tls/*.key", "ssh/id_*")
 
 
 def of_run(run_dir: Path) -> list[str]:

@@ -18,6 +18,7 @@ from ..documents import DocumentError, load_json, load_yaml, load_yaml_all
 from ..plan import profile, rundir
 from ..redact import redact
 from ..state.recording import PROFILE, Player, at_the_end, load
+from ..vocabulary import RunFile
 from . import manifests, shape, suspects
 from .evidence import EvidenceError, File, collect
 
@@ -130,7 +131,7 @@ def _profile(
     if install:
         derived = shape.derive(install, agent)
         unknown = derived.unknown + ([] if agent else ["agent-config.yaml: the hosts' names, MACs and addresses"])
-        return derived.raw, derived.cluster or cluster, derived.names, "install-config.yaml", unknown
+        return derived.raw, derived.cluster or cluster, derived.names, RunFile.INSTALL_CONFIG, unknown
     if "agent-cluster-install" in documents:
         derived = shape.derive(*_of_image(found, documents))
         unknown = [*derived.unknown, "the hosts' names and roles: manifests of an image do not have them"]

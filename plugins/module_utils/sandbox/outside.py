@@ -12,16 +12,16 @@ from ..coreos.edit import change
 from ..coreos.iso import LiveIso
 from ..errors import LabError
 from ..ignition.config import Config, dumps
-from ..libvirt import domain, storage
+from ..libvirt import domain
 from ..libvirt.connection import lookup
 from ..nmstate import generate
 from ..plan.files import ssh_keys
 from ..plan.machines import Node
 from ..plan.model import Plan
 from ..plan.outside import LAB, Machine, machines
-from ..plan.outside_checks import disk_image
 from ..state.owner import Owner
 from . import balancer
+from .machines import create
 
 if TYPE_CHECKING:
     import libvirt
@@ -145,30 +145,21 @@ def _create(
     *,
     check: bool,
 ) -> list[dict[str, Any]]:
-    hypervisor = plan["hypervisor"]
-    pool, __ = storage.pool(connection, hypervisor["pool"], hypervisor["pool_dir"], owner.mark, check=check)
-    changes: list[dict[str, Any]] = []
-    for machine in mine:
-        for disk in storage.missing(pool, machine["disks"]):
-            below = machine["image"] if machine["image"] != LAB else None
-            text = f"disk of {disk['size_gib']} GiB" + (f" over {below}" if below else "")
-            changes.append({"name": disk["name"], "before": "", "after": f"{text}\n"})
-            if not check:
-                storage.create(pool, disk, _backing(below) if below else None)
     wanted = [
         domain.render(
             machine,
             owner,
-            pool=hypervisor["pool"],
+            pool=plan["hypervisor"]["pool"],
             domain_type=domain_type,
             console=Path(machine["console"]),
             medium="cdrom" if machine["image"] == LAB else "network",
         )
         for machine in mine
     ]
-    return changes + domain.apply(connection, wanted, check=check)
-
-
-def _backing(name: str) -> storage.Backing:
-    path = Path(name).expanduser().absolute()
-    return storage.Backing(str(path), disk_image(str(path))[0])
+    images = {
+        disk["name"]: machine["image"]
+        for machine in mine
+        for disk in machine["disks"]
+        if machine["image"] and machine["image"] != LAB
+    }
+    return create(connection, plan, owner, mine, wanted, images, check=check)

@@ -19,8 +19,9 @@ from typing import Any, TypedDict
 
 from ..documents import load_json
 from ..files import new_file
+from ..vocabulary import RunFile
 
-FILE = "state.json"
+FILE = RunFile.STATE
 
 
 class Item(TypedDict):

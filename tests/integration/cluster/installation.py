@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from ansible_collections.agentlab.ocp.payload.api_server import install_config, prepare
+from ansible_collections.agentlab.ocp.payload.api_server import install_config, prepare, release
 from ansible_collections.agentlab.ocp.payload.api_server.app import Service
 from ansible_collections.agentlab.ocp.payload.api_server.config import Config
 from ansible_collections.agentlab.ocp.payload.api_server.engine import Engine
@@ -162,8 +162,8 @@ def through_openshift_install(folder: Path) -> Callable[..., dict[str, Any]]:
         (folder / "openshift/settings.yaml").write_text(json.dumps(lab_settings))
         single = sum(host["role"] == "master" for host in hosts) == 1
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(openshift_install, "component_images", lambda *_: images)
-            patch.setattr(openshift_install, "release_version", lambda *_: cluster["openshift_version"])
+            found = release.Contents(cluster["openshift_version"], images)
+            patch.setattr(openshift_install, "contents", lambda *_: found)
             patch.setattr(openshift_install.ignition, "live_node_files", dict)
             openshift_install.create_ignition(folder, environment, single)
         if single:

@@ -17,6 +17,9 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namesp
 
 from tests import hosts
 
+sys.path.insert(0, str(Path(__file__).parent))
+import small_lab
+
 ROOT = Path(__file__).parents[3]
 TIMEOUT = 600
 
@@ -127,6 +130,12 @@ def lab(base: Path, host: namespaces.Running) -> Iterator[Any]:
         subprocess.run(
             one.command("destroy"), capture_output=True, timeout=TIMEOUT, env=one.environment(), cwd=ROOT, check=False
         )
+
+
+@pytest.fixture
+def booted(lab: Any, guests: None) -> Any:
+    """A lab whose machine runs the program of `guest`, and waits for a key."""
+    return small_lab.boot(lab)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
     python foreign_partner.py FILE
 
 FILE is JSON: `system` and `domain` of the machine, `upstream` (the URL of its emulator), `address` of the gateway, `username` and
-`password`, the `image` to insert, `tls` (the directory of the lab's certificates), `folder` for logs, and the `quirks`, one run each.
+`password`, the `image` to insert, `folder` for logs and certificates, and the `quirks`, one run each.
 Prints a line of JSON for each run: the `quirk`, its `boots`, the `url` of the BMC, and the machine `booted` and `released`: its state,
 and the digest of the file in its drive.
 """
@@ -42,11 +42,10 @@ def machine(domain: str) -> dict[str, str | None]:
 
 def run(given: dict[str, Any], quirk: str, log: Path) -> dict[str, Any]:
     """Boot the machine behind a BMC with the quirk, and release it."""
-    tls = Path(given["tls"])
+    authority = Path(given["folder"], "bmc/ca.crt")
     hardware = subprocess.Popen(
         [
-            sys.executable, foreign_bmc.__file__, f"{given['address']}:{PORT}", given["upstream"], quirk, "--log", log,
-            "--certificate", tls / "server.crt", "--key", tls / "server.key",
+            sys.executable, foreign_bmc.__file__, f"{given['address']}:{PORT}", given["upstream"], quirk, "--log", log, "--ca", authority,
         ],
     )  # fmt: skip
     try:
@@ -56,7 +55,7 @@ def run(given: dict[str, Any], quirk: str, log: Path) -> dict[str, Any]:
             time.sleep(0.05)
         url = f"redfish+https://{given['address']}:{PORT}/redfish/v1/Systems/{given['system']}"
         own = bmc.connect(
-            "master-0", url, given["username"], given["password"], str(tls / "ca.crt"), {quirk} & {*bmcs.QUIRKS}
+            "master-0", url, given["username"], given["password"], str(authority), {quirk} & {*bmcs.QUIRKS}
         )
         own.power_off()
         own.eject()

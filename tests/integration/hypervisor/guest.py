@@ -1,4 +1,7 @@
-"""A guest in a few hundred bytes: a UEFI program that prints a line on the serial console, waits for a byte there, and resets."""
+"""A guest in a few hundred bytes: a UEFI program that prints a line on the serial console, waits for a byte there, and resets.
+
+It stores the line in the UEFI variable `line`, too.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ import pycdlib
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm
 
 CODE = 0x200
+VARIABLE = "line".encode("utf-16-le") + bytes(2)
+VENDOR = bytes.fromhex("6167656e746c616220746573742e2e2e")  # any GUID
 
 
 def program(line: str) -> bytes:
@@ -20,7 +25,17 @@ def program(line: str) -> bytes:
     reset = b"\x66\xba\xf9\x0c\xb0\x06\xee\xf4\xeb\xfd"  # mov dx,cf9h; mov al,6; out dx,al; hlt
     say = b"\xb9" + struct.pack("<I", len(text)) + b"\xac\x66\xba\xf8\x03\xee\xff\xc9\x75\xf6"  # lodsb; out 3f8h
     rest = say + wait + reset
-    code = b"\xfa\x48\x8d\x35" + struct.pack("<i", len(rest)) + rest + text  # cli; lea rsi,[text]
+    rest = b"\xfa\x48\x8d\x35" + struct.pack("<i", len(rest)) + rest + text  # cli; lea rsi,[text]
+    # SetVariable(name, vendor, NON_VOLATILE | BOOTSERVICE_ACCESS | RUNTIME_ACCESS, size, text) of the runtime services.
+    after = b"\x4c\x89\x54\x24\x20\xff\x50\x58\x48\x83\xc4\x38" + rest  # mov [rsp+32],r10; call [rax+88]; add rsp,56
+    after = b"\x4c\x8d\x15" + struct.pack("<i", len(after) - len(text)) + after  # lea r10,[text]
+    after = b"\x41\xb8" + struct.pack("<I", 7) + b"\x41\xb9" + struct.pack("<I", len(text)) + after  # mov r8d; mov r9d
+    vendor = b"\x48\x8d\x15" + struct.pack("<i", len(after))  # lea rdx,[vendor]
+    name = b"\x48\x8d\x0d" + struct.pack("<i", len(vendor + after + VENDOR))  # lea rcx,[name]
+    code = (
+        b"\x48\x83\xec\x38\x48\x8b\x42\x58" + name + vendor + after + VENDOR + VARIABLE
+    )  # sub rsp,56; mov rax,[rdx+88]
+    assert len(code) <= CODE
     return kvm.efi_program()[:CODE] + code.ljust(CODE, b"\0")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -10,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd, namespaces
 
 sys.path.insert(0, str(Path(__file__).parent))
 import guest
+import small_lab
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +41,12 @@ except OSError:
     print('deaf')
 """
 SECONDS = 180
+BYTES_PER_SECOND = 200_000
+# 1 MiB of the medium, in requests of the machine's drive that are short enough to be delayed one by one.
+READ = 1 << 20
+READS = """for n in $(seq 0 15); do
+virsh qemu-monitor-command agtest_master_0 --hmp "qemu-io -d scsi0-0-0-1 \\"read -q $((n * 65536)) 65536\\""
+done"""
 
 
 def until(test: Callable[[], bool], what: str) -> None:
@@ -165,3 +173,34 @@ def test_one_does_not_receive_from_the_other(lab: Any) -> None:
     assert receives("n1", "192.168.111.1")
     one.enter(sys.executable, "-c", f"{code}lab.arp_both_ways({fault!r}, 'agentlab-master-0-master-1')")
     assert receives("n1", "192.168.111.50")
+
+
+def by_hand(one: Any, *arguments: str) -> None:
+    """Call `agentlab fault` on the host of the lab."""
+    verb = [sys.executable, "-m", small_lab.CLI, "fault", *arguments, "--cluster", one.cluster]
+    subprocess.run(
+        [*namespaces.enter(one.host, str(Path.cwd())), *verb], env=small_lab.environment(one), check=True, timeout=60
+    )
+
+
+def rate(one: Any) -> float:
+    """Bytes per second that the machine reads of its medium."""
+    begin = time.monotonic()
+    one.enter("sh", "-c", READS)
+    return READ / (time.monotonic() - begin)
+
+
+def limit(one: Any) -> int:
+    """Bytes per second that libvirt lets the machine read of its medium; 0 for any number."""
+    values = dict(line.split(":") for line in domain(one, "blkdeviotune", "sdx").splitlines() if ":" in line)
+    return int({name.strip(): value for name, value in values.items()}["read_bytes_sec"])
+
+
+def test_a_medium_is_as_slow_as_asked_for_until_it_is_undone(booted: Any) -> None:
+    slow = ("master-0", "slow_media", "--bytes-per-second", str(BYTES_PER_SECOND))
+    assert limit(booted) == 0 and rate(booted) > 2 * BYTES_PER_SECOND
+    by_hand(booted, *slow)
+    assert limit(booted) == BYTES_PER_SECOND
+    assert 0.7 < rate(booted) / BYTES_PER_SECOND < 1.3
+    by_hand(booted, *slow, "--undo")
+    assert limit(booted) == 0 and rate(booted) > 2 * BYTES_PER_SECOND

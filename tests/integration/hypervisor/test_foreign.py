@@ -34,7 +34,6 @@ def test_each_quirk_alone(lab: Callable[[str, dict[str, Any]], Any], base: Path)
         "username": node["bmc"]["username"],
         "password": node["bmc"]["password"],
         "image": f"{http['url']}/some.iso",
-        "tls": str(metal.run_dir / "tls"),
         "folder": str(base),
         "quirks": foreign_bmc.QUIRKS,
     }

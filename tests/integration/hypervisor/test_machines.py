@@ -23,6 +23,13 @@ pytestmark = pytest.mark.slow
 
 BOOT_SECONDS = 300
 CLI = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
+FINDINGS = """
+import pathlib, sys
+from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import outside
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
+for one in outside.findings(rundir.load_plan(pathlib.Path(sys.argv[1]))):
+    print(one.ok, one.found)
+"""
 PLAY = """
 - hosts: hypervisors
   gather_facts: false
@@ -80,6 +87,10 @@ def test_machines(lab: Any, base: Path, traces: Any) -> None:
     _eventually(lambda: _shows(console, "landing zone"), 60)
     nics = one.enter(*virsh, "domiflist", "agtest_landing")
     assert "agtestbm" in nics and "outside0" in nics
+    assert one.enter(sys.executable, "-c", FINDINGS, str(one.run_dir)).splitlines()[:2] == [
+        f"True running; agtestbm; outside0; disk over {image}",
+        "True running; outside0",
+    ]
     environment = {**one.environment(), "AGENTLAB_RUNS": str(one.run_dir.parent)}
 
     def verb(*words: str) -> str:
@@ -139,6 +150,10 @@ def _load_balancer(one: Any, base: Path, verb: Any) -> None:
     assert one.enter("getent", "ahosts", "api.agtest.test.metalkube.org").split()[0] == "192.168.111.5"
     assert one.enter("getent", "ahosts", "lb.agtest.test.metalkube.org").split()[0] == "192.168.111.72"
     assert verb("power", "lb") == "lb: on\n"
+    assert (
+        one.enter(sys.executable, "-c", FINDINGS, str(one.run_dir)).splitlines()[2]
+        == "True running; agtestbm: 192.168.111.72"
+    )
     assert yaml.safe_load((one.run_dir / "install-config.yaml").read_text())["platform"]["baremetal"][
         "loadBalancer"
     ] == {"type": "UserManaged"}

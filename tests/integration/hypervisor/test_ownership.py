@@ -56,7 +56,11 @@ def checkout(base: Path, host: namespaces.Running) -> Callable[[str], Agentlab]:
         }
 
         def agentlab(
-            verb: str, *options: str, user: str = "", profile: dict[str, Any] | None = None
+            verb: str,
+            *options: str,
+            user: str = "",
+            profile: dict[str, Any] | None = None,
+            cluster: str | None = "agtest",
         ) -> subprocess.CompletedProcess[str]:
             given = []
             if profile is not None:
@@ -72,8 +76,7 @@ def checkout(base: Path, host: namespaces.Running) -> Callable[[str], Agentlab]:
                 str(ROOT / "bin/agentlab"),
                 verb,
                 *given,
-                "--cluster",
-                "agtest",
+                *(["--cluster", cluster] if cluster else []),
                 *options,
             ]
             return subprocess.run(
@@ -120,6 +123,40 @@ def test_two_checkouts_and_one_name(checkout: Callable[[str], Agentlab], base: P
     assert other("destroy").returncode == 0
     assert one("destroy").returncode == 0  # nothing is left that could have another owner
     assert traces() == before and not (base / "state").exists()
+
+
+def test_all_clusters_of_the_caller(checkout: Callable[[str], Agentlab], base: Path, traces: Any) -> None:
+    """`destroy --all` removes them without a trace; one of another checkout and one of another user are untouched."""
+    sno = {"topology": "sno", "stack": "ipv4"}
+    empty = traces()
+    mine, theirs = checkout("a"), checkout("b")
+    others = [(theirs, "agthree", ""), (mine, "agfour", "1001")]
+    for agentlab, cluster, user in others:
+        assert agentlab("prepare", profile=sno, cluster=cluster, user=user).returncode == 0
+
+    def seen() -> list[str]:
+        machines = [agentlab("exec", "--", "virsh", "list", "--all", "--uuid", cluster=name, user=user).stdout
+                    for agentlab, name, user in others]  # fmt: skip
+        return [traces(), *machines, *((base / "state" / name / "owner.json").read_text() for __, name, __ in others)]
+
+    def labs() -> list[str]:
+        return sorted(path.name for path in (base / "state").iterdir() if path.is_dir())
+
+    before = seen()
+    assert all(before)
+    for cluster in ("agone", "agtwo"):
+        assert mine("prepare", profile=sno, cluster=cluster).returncode == 0
+    done = mine("destroy", "--all", "--check", cluster=None)
+    assert done.returncode == 1 and labs() == ["agfour", "agone", "agthree", "agtwo"], done
+    done = mine("destroy", "--all", cluster=None)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done
+    assert "agentlab: agfour stays: cluster agfour" in done.stderr and "(uid 1001)" in done.stderr, done.stderr
+    assert "agthree" not in done.stdout + done.stderr and not re.search("agone|agtwo", done.stderr), done
+    assert seen() == before and labs() == ["agfour", "agthree"]
+    for agentlab, __, user in others:
+        done = agentlab("destroy", "--all", user=user, cluster=None)
+        assert done.returncode == 0, done
+    assert traces() == empty and not (base / "state").exists()
 
 
 @pytest.mark.parametrize("kind", ["sandbox", "local"])

@@ -172,17 +172,18 @@ async def test_with_the_cluster_s_own_render(tmp_path: Path) -> None:
         assert json.loads(raw)["ignition"]["version"].startswith("3.")
 
 
-async def test_release_reports_the_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_release_reports_images_and_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, str, str]] = []
 
-    def images(*arguments: str) -> dict[str, str]:
+    def contents(*arguments: str) -> release.Contents:
         asked.append(arguments)
-        return {
+        images = {
             "machine-config-operator": "r.test/mco@sha256:1",
             "agent-installer-orchestrator": "r.test/other@sha256:2",
         }
+        return release.Contents("4.22.7-lab", images)
 
-    monkeypatch.setattr(release, "component_images", images)
+    monkeypatch.setattr(release, "contents", contents)
     async with Lab(
         tmp_path, {"DUMMY_IGNITION": "false", "OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR": "m.test/x@sha256:3"}
     ) as lab:
@@ -193,13 +194,15 @@ async def test_release_reports_the_images(tmp_path: Path, monkeypatch: pytest.Mo
         assert lab.engine.needed_images(cluster) == (cluster["ocp_release_image"], "r.test/mco@sha256:1", installer)
         assert lab.engine.images(cluster)["agent-installer-orchestrator"] == installer
         assert lab.engine.release_host(cluster) == "m.test"
+        assert lab.engine.job(cluster).cluster["openshift_version"] == "4.22.7-lab"  # of the installed cluster
+        assert cluster["openshift_version"] == "4.22.0-lab"  # of the request
 
 
 async def test_release_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def images(*__: str) -> dict[str, str]:
+    def contents(*__: str) -> release.Contents:
         raise ValueError("no such image")
 
-    monkeypatch.setattr(release, "component_images", images)
+    monkeypatch.setattr(release, "contents", contents)
     monkeypatch.setattr(preparation, "RELEASE_WAITS", (0.0, 0.0))
     async with Lab(tmp_path, {"DUMMY_IGNITION": "false"}) as lab:
         cluster = lab.engine.cluster((await lab.cluster())["id"])

@@ -55,6 +55,16 @@ def test_disks_of_others_are_not_formatted() -> None:
     assert request["disks_to_format"] == ["HDD", "SSD"]
 
 
+def test_the_release_decides_on_the_os_image() -> None:
+    """The lab's has none, whatever version the program has that requested the installation."""
+    images = {Component.CSR_APPROVER: "a", Component.ORCHESTRATOR: "b"}
+    host = {**HOSTS["a"], "id": "h", "infra_env_id": "i", "installation_disk_id": "other"}
+    for release, skip in (("4.22.0-lab", False), ("4.22.0", True)):
+        cluster = {"id": "c", "openshift_version": "4.22.1", "_release_version": release}
+        request = steps.install_request(view(host=host, cluster=cluster, images=images, check_cvo=False))
+        assert request["enable_skip_mco_reboot"] is skip
+
+
 LUN = {"id": "lun", "drive_type": "iSCSI", "iscsi": {"host_ip_address": "192.168.145.20"}}
 OVER = NIC | {"mac_address": "52:54:00:00:00:02", "ipv4_addresses": ["192.168.145.20/24"]}
 

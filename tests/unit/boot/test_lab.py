@@ -6,17 +6,13 @@ import contextlib
 import dataclasses
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import bmcs
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.fields import BootMode
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.modes import MODES
 
-ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("master-0", "master-1")
 
 
@@ -211,8 +207,3 @@ def test_unknown_kind_of_bmc() -> None:
         match=r"BMC address ipmi://192.0.2.1: scheme 'ipmi' is unknown: known are redfish, redfish-virtualmedia",
     ):
         bmc.connect("master-0", "ipmi://192.0.2.1", "admin", "password")
-
-
-def test_profile_module_and_table_have_the_same_modes() -> None:
-    text = (ROOT / "plugins/modules/lab_boot.py").read_text().split('r"""')[1].split('"""')[0]
-    assert set(yaml.safe_load(text)["options"]["mode"]["choices"]) == {*MODES} == {*get_args(BootMode)}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils import cli
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs, outcome, records, shared
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import ci
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.ci import runner as stages
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, files, profile, rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
 from junitparser import JUnitXml
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -83,39 +85,34 @@ def test_a_job_with_real_programs_takes_them_from_variables(
 def test_wrong_jobs_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"jobs\.yml: no job 'nope'; there are: e2e-agent-4control-ipv4, "):
         jobs.load("nope", TABLE)
-    table = tmp_path / "jobs.yml"
-    table.write_text("jobs: {a: {profile: sno_ipv4, stages: [prepar]}, b: {profil: x}}\n")
-    with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.a\.stages has prepar; stages are prepare, configure, "):
-        jobs.load("a", table)
-    table.write_text("jobs: {a: {expect: {stage: waiting, exit_code: 5, cause: x, log: []}}, b: {profil: x}}\n")
-    with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.a\.expect\.stage has waiting; stages are prepare, "):
-        jobs.load("a", table)
-    with pytest.raises(ValueError, match=r"jobs\.yml: jobs\.b has profil; fields are profile, programs, stages, "):
-        jobs.load("b", table)
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("[]", r"jobs\.yml is a list, not a mapping"),
-        ("a: {}", r"jobs\.yml\.jobs is null, not a mapping"),
-        ("jobs: {a: [x]}", r"jobs\.yml\.jobs\['a'\] is a list, not a mapping"),
-        ("jobs: {a: {stages: wait}}", r"jobs\['a'\]\.stages is a string, not a list"),
-        ("jobs: {a: {programs: {x: [y]}}}", r"jobs\['a'\]\.programs\['x'\] is a list, not a string"),
-        ("jobs: {a: {again: 'no'}}", r"jobs\['a'\]\.again is a string, not a boolean"),
-        ("jobs: {a: {expect: {exit_code: 5, cause: x}}}", r"jobs\['a'\]\.expect\.log is null, not a list"),
-        (
-            "jobs: {a: {expect: {exit_code: 5, cause: x, log: [], stage: [wait]}}}",
-            r"expect\.stage is a list, not a string",
-        ),
-        ("jobs: {a: {idle_minutes: ten}}", r"jobs\['a'\]\.idle_minutes is a string, not a number"),
-        ("jobs: {a: {profile: [sno_ipv4]}}", r"jobs\['a'\]\.profile is a list, not a name or a mapping"),
+        ("[]", ":1:1: must be a mapping"),
+        ("a: {}", ":1:1: a: unknown field; there are `every_change`, `jobs`"),
+        ("a: {}", ": jobs: is missing: must be a mapping"),
+        ("jobs: {a: [x]}", ":1:8: jobs.a is ['x']: must be a mapping"),
+        ("jobs: {a: {profil: x}}", ":1:12: jobs.a.profil: unknown field; did you mean `profile`?"),
+        ("jobs: {a: {stages: wait}}", ":1:12: jobs.a.stages is 'wait': must be a list"),
+        ("jobs: {a: {stages: [prepar]}}", ":1:21: jobs.a.stages.0 is 'prepar': did you mean prepare? must be one of prepare, "),
+        ("jobs: {a: {programs: {x: [y]}}}", ":1:23: jobs.a.programs.x is ['y']: must be one line of printable characters"),
+        ("jobs: {a: {again: 'no'}}", ":1:12: jobs.a.again is 'no': must be true or false"),
+        ("jobs: {a: {expect: {exit_code: 5, cause: x}}}", ": jobs.a.expect.log: is missing: must be a list"),
+        ("jobs: {a: {expect: {stage: x}}}", ":1:21: jobs.a.expect.stage is 'x': must be one of prepare, "),
+        ("jobs: {a: {idle_minutes: ten}}", ":1:12: jobs.a.idle_minutes is 'ten': must be a number"),
+        ("jobs: {a: {profile: [sno_ipv4]}}", ":1:12: jobs.a.profile is ['sno_ipv4']: must be a name or a mapping"),
+        ("jobs: {a: {profile: {topology: x}}}", ":1:22: jobs.a.profile.topology is 'x': must be one of sno, "),
     ],
-)
-def test_a_table_of_other_types_is_named(tmp_path: Path, text: str, wanted: str) -> None:
+)  # fmt: skip
+def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, text: str, wanted: str) -> None:
+    """With file, line, field, value, and the valid values, as of a profile."""
     (tmp_path / "jobs.yml").write_text(text)
-    with pytest.raises(ValueError, match=wanted):
-        jobs.names(tmp_path / "jobs.yml")
+    for read in (jobs.names, partial(jobs.load, "a")):
+        with pytest.raises(ProfileError) as refused:
+            read(tmp_path / "jobs.yml")
+        assert any(str(one).startswith(f"{tmp_path}/jobs.yml{wanted}") for one in refused.value.problems), refused.value
 
 
 def test_a_job_that_expects_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,6 +137,25 @@ def test_a_job_that_expects_a_failure(tmp_path: Path, monkeypatch: pytest.Monkey
     assert runner.check_result(failed).error.startswith(
         "'First cause: VM x is shut off', expected \"the lab's registry"
     )
+
+
+def test_a_mirrored_job_reads_the_mirrors_that_a_program_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
+    for name, given in (("e2e-agent-sno-usb", None), ("named", "sno_ipv4")):
+        job = (
+            jobs.load(name, TABLE)
+            if given is None
+            else jobs.Job(**{**jobs.DEFAULTS, "profile": given, "mirrored": True})
+        )
+        assert jobs.cases(job)[:3] == ["prepare", "mirrored", "configure"]
+        place = shared.Place("artifacts", tmp_path / name)
+        place.folder.mkdir()
+        runner = stages.Runner(job, CLUSTER, place)
+        installer = profile.load(runner.profile, ROOT / "config_examples")["installer"]
+        assert installer["mirrors_file"] == str(tmp_path / name / "idms-oc-mirror.yaml")
+        assert files.mirror_sources(installer["mirrors_file"])[0]["source"] == "none.invalid"
 
 
 def test_a_job_that_expects_another_stage_to_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

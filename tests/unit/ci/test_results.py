@@ -15,7 +15,7 @@ NOW = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
 JOBS = {name: {"profile": "sno_ipv4"} for name in ("sno", "ha", "fault", "new")}
 
 
-SNO, HA = (records.profile_id(results.contents(name)) for name in ("sno_ipv4", "ha_ipv4"))
+SNO, HA = (records.profile_id(results.source(name)) for name in ("sno_ipv4", "ha_ipv4"))
 
 
 def record(
@@ -63,13 +63,15 @@ def test_a_run_with_another_profile_does_not_count() -> None:
         record("fault", days=3),
     ]
     assert results.next_jobs(records, JOBS, most=3, minutes=60) == ["fault"]
-    assert "`ha`" not in results.matrix(records, JOBS, NOW)
+    assert f"| `ha` | sno_ipv4 | sno | ipv4 | redfish |  |  | {results.NEVER} |  |  |  |  |" in results.matrix(
+        records, JOBS, NOW
+    )
 
 
 def test_a_run_before_a_job_changed_its_own_profile_does_not_count() -> None:
     """docs/fields.md named jobs for fields that their profiles got after the run."""
     before, now = {"topology": "ha"}, {"topology": "ha", "stack": "ipv6"}
-    ran = record("ha", days=9, profile=records.profile_id(before))
+    ran = record("ha", days=9, profile=records.profile_id(results.source(before)))
     assert results.proven([ran], {"ha": {"profile": before}}) == {"ha": before}
     assert results.proven([ran], {"ha": {"profile": now}}) == {}
 
@@ -79,12 +81,34 @@ def test_a_run_before_the_file_of_its_profile_changed_does_not_count(
 ) -> None:
     monkeypatch.setattr(fields, "PROFILES", tmp_path)
     (tmp_path / "sno_ipv4.yml").write_text("topology: sno\n")
-    ran = record("sno", days=1, profile=records.profile_id(results.contents("sno_ipv4")))
+    ran = record("sno", days=1, profile=records.profile_id(results.source("sno_ipv4")))
     assert results.proven([ran], JOBS) == {"sno": "sno_ipv4"}
     (tmp_path / "sno_ipv4.yml").write_text("# One node\ntopology: 'sno'\n")
     assert results.proven([ran], JOBS) == {"sno": "sno_ipv4"}
     (tmp_path / "sno_ipv4.yml").write_text("topology: sno\nstack: ipv6\n")
     assert results.proven([ran], JOBS) == {}
+
+
+def test_a_run_before_a_file_that_its_profile_names_changed_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Keys, pull secrets, mirrors, inventories and manifests of a job could change without a new run."""
+    monkeypatch.setattr(results, "JOBS", tmp_path / "jobs.yml")
+    given = {"installer": {"manifests_dir": "manifests", "ssh_key_file": "a.pub", "pull_secret_file": "~/secret"}}
+    changes = [
+        ("manifests/a.yaml", "kind: A\n"),
+        ("manifests/b.yaml", ""),
+        ("a.pub", "ssh-rsa A"),
+        ("a.pub", "ssh-rsa B"),
+    ]
+    (tmp_path / "manifests").mkdir()
+    seen = [records.profile_id(results.source(given))]
+    for name, text in changes:
+        (tmp_path / name).write_text(text)
+        seen.append(records.profile_id(results.source(given)))
+        assert results.proven([record("sno", days=1, profile=seen[-1])], {"sno": {"profile": given}}) == {"sno": given}
+        assert results.proven([record("sno", days=1, profile=seen[-2])], {"sno": {"profile": given}}) == {}
+    assert len({*seen}) == len(seen)
 
 
 def test_the_paths_of_real_programs_are_no_part_of_a_record() -> None:
@@ -100,7 +124,7 @@ def test_the_paths_of_real_programs_are_no_part_of_a_record() -> None:
 def test_the_order_of_a_profiles_fields_does_not_matter() -> None:
     one = {"stack": "ipv6", "master": {"vcpus": 1, "tpm": True}}
     other = {"master": {"tpm": True, "vcpus": 1}, "stack": "ipv6"}
-    assert records.profile_id(one) == records.profile_id(other)
+    assert records.profile_id(results.source(one)) == records.profile_id(results.source(other))
 
 
 def test_jobs_fit_into_the_time() -> None:
@@ -111,13 +135,17 @@ def test_jobs_fit_into_the_time() -> None:
 
 def test_the_matrix_has_the_newest_run_that_passed_and_marks_old_ones() -> None:
     ha = {"topology": "ha"}
-    ran = records.profile_id(ha)
+    ran = records.profile_id(results.source(ha))
     table = JOBS | {"ha": {"profile": ha}}
     counted: records.Record = {**record("ha", days=2, profile=ran, seconds=725), "nodes": 5, "checks": 61}
     text = results.matrix([record("sno", days=40), counted], table, NOW)
-    assert "| `sno` | sno_ipv4 |  |  | 2026-01-20 | abc1234 | 5m00s | Debian, TCG | stale |" in text
-    assert "| `ha` | in the job | 5 | 61 | 2026-02-27 | abc1234 | 12m05s | Debian, TCG |  |" in text
-    assert "`new`" not in text
+    assert (
+        "| `sno` | sno_ipv4 | sno | ipv4 | redfish |  |  | 2026-01-20 | abc1234 | 5m00s | Debian, TCG | stale |" in text
+    )
+    assert (
+        "| `ha` | in the job | ha | ipv4 | redfish | 5 | 61 | 2026-02-27 | abc1234 | 12m05s | Debian, TCG |  |" in text
+    )
+    assert f"| `new` | sno_ipv4 | sno | ipv4 | redfish |  |  | {results.NEVER} |  |  |  |  |" in text
 
 
 def test_a_job_announces_the_cases_that_it_had_when_it_passed() -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from ansible_collections.agentlab.ocp.ci import calls, verbs
 from ansible_collections.agentlab.ocp.payload.cluster.router import Router
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import VERBS
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[3]
 

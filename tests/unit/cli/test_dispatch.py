@@ -3,6 +3,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -458,6 +459,22 @@ def test_the_output_has_no_reader(argv: list[str], tmp_path: Path) -> None:
         check=False,
     )
     os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_the_terminal_is_gone(tmp_path: Path) -> None:
+    """A write to it fails with EIO; a program that ignores SIGHUP, as below nohup, ends as without a reader."""
+    ours, theirs = pty.openpty()
+    os.close(ours)
+    done = subprocess.run(
+        [sys.executable, "-m", PACKAGE, "help"],
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**BUFFERED, "AGENTLAB_RUNS": str(tmp_path)},
+        check=False,
+    )
+    os.close(theirs)
     assert (done.returncode, done.stderr) == (141, "")
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,8 +36,10 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli import exec as ex
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import OWN, StateError, load_wait_for
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
+from ansible_collections.agentlab.ocp.plugins.module_utils.report import status as report_status
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 KUBECONFIG = {
@@ -82,12 +88,21 @@ def test_a_cluster_that_is_not_there(runs: Path, capsys: pytest.CaptureFixture[s
     )
 
 
-def test_a_node_that_is_not_there(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert node.power(["worker-0", "off", "--cluster", "lab"]) == 1
-    assert (
-        capsys.readouterr().err
-        == "agentlab: cluster lab has no node 'worker-0'; its nodes are master-0, master-1, master-2\n"
-    )
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["ssh", "worker-0"], ["console", "worker-0"], ["console", "worker-0", "--screen"], ["power", "worker-0", "off"],
+        ["fault", "worker-0", "pause"], ["capture", "worker-0"], ["logs", "--node", "worker-0"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_node_that_is_not_there(
+    runs: Path, started: list[list[str]], capsys: pytest.CaptureFixture[str], argv: list[str]
+) -> None:
+    assert cli.main([*argv, "--cluster", "lab"]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("agentlab: cluster lab has no node 'worker-0'; its nodes are master-0, master-1, master-2")
+    assert shown.count("\n") == 1 and not started
 
 
 def test_a_sandbox_that_does_not_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -262,6 +277,27 @@ def test_a_browser_gets_the_page_of_a_run_whose_state_is_damaged(runs: Path, sta
         load_wait_for(lab.directory)
 
 
+@pytest.mark.parametrize(("number", "ended"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_forward_that_ends_leaves_no_file(tmp_path: Path, number: signal.Signals, ended: int) -> None:
+    """Also when its terminal goes away."""
+    chosen = profile.load("sno_ipv4", PROFILES)
+    chosen["hypervisor"] |= {"kind": "local", "state_dir": str(tmp_path / "state")}
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / rundir.PLAN).write_text(rundir.dump(build.build(chosen, "lab")))
+    # A test in the background of a shell inherits signals that are ignored.
+    command = ["env", "--default-signal=INT,HUP", sys.executable, "-m", cli.__name__, "forward", "--cluster", "lab"]
+    environment = {**os.environ, "AGENTLAB_RUNS": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout
+        while "for a kubeconfig" not in process.stdout.readline():
+            assert process.poll() is None
+        assert (tmp_path / "lab" / forward.FILE).exists()
+        time.sleep(0.5)
+        process.send_signal(number)
+        assert process.wait(30) == ended
+    assert not (tmp_path / "lab" / forward.FILE).exists()
+
+
 def test_a_forward_that_is_over_has_no_ports(runs: Path) -> None:
     path = runs / "lab" / forward.FILE
     lab = cluster.find("lab")
@@ -319,7 +355,7 @@ def test_two_looks_are_two_documents(
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(status, "collect", collect)
+    monkeypatch.setattr(report_status, "collect", collect)
     monkeypatch.setattr(status, "SECONDS", 0)
     monkeypatch.setattr(status, "again_inside", lambda *__: None)
     with pytest.raises(KeyboardInterrupt):
@@ -453,10 +489,7 @@ def test_a_capture_never_overwrites_a_file(
     assert path.read_text() == "mine"
 
 
-def test_a_capture_of_something_unknown(
-    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(capture, "_prefix", lambda __: [])
+def test_a_capture_of_something_unknown(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capture.main(["master-9", "--cluster", "lab"]) == 1
     shown = capsys.readouterr().err
     assert "has no node 'master-9'; its nodes are master-0" in shown and "; its networks are " in shown
@@ -499,6 +532,28 @@ def test_a_verb_that_runs_again_inside_keeps_its_cluster(
     assert started[0][:5] == ["inside", "env", "AGENTLAB_INSIDE=lab", f"AGENTLAB_RUNS={runs}", "CLUSTER=lab"]
 
 
+@pytest.mark.parametrize(
+    "verb", [["snapshot", "list"], ["forward"], ["prune"], ["console", "master-0"], ["setup"], ["prepare"], ["destroy"]]
+)
+def test_a_user_without_sudo(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, verb: list[str]
+) -> None:
+    """One message, with what to do."""
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(lab, "missing_packages", lambda: ["qemu-utils"])
+    monkeypatch.setenv("CLUSTER", "lab")
+    log = runs / "state/lab/console/lab_master_0.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    try:
+        found = cli.main(verb)
+    except SystemExit as end:
+        found = int(str(end.code))
+    assert found == (Exit.USAGE if verb[0] in ("setup", "prepare", "destroy") else Exit.NOT_FOUND)
+    assert capsys.readouterr().err == "agentlab: this needs root: run it as root, or install sudo\n"
+
+
 def test_setup_installs_what_the_verbs_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """capture never worked: nothing installed tcpdump; README's kubectl needed the packages of the tests."""
     tables = yaml.safe_load((PROFILES.parent / "roles/setup/vars/main.yml").read_text())
@@ -512,6 +567,7 @@ def test_setup_installs_what_the_verbs_run(monkeypatch: pytest.MonkeyPatch) -> N
 EVERYDAY = {
     "ssh": ["master-0"], "console": ["master-0"], "power": ["master-0"], "logs": [], "fault": ["master-0", "pause"], "capture": ["master-0"],
     "kubectl": ["get", "nodes"], "oc": ["whoami"], "kubeconfig": [], "forward": [], "exec": ["--", "true"], "shell": [], "status": [],
+    "snapshot": ["restore", "x"], "reload": ["agent-installer-node-agent"], "conformance": [],
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import verbs
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
@@ -58,7 +59,7 @@ def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_each_verb_is_here() -> None:
-    assert VERBS.keys() | PLAYBOOKS | HARMLESS == cli.LAB.keys() | {"mirror"}
+    assert VERBS.keys() | PLAYBOOKS | HARMLESS == verbs.LAB.keys() | {"mirror"}
 
 
 @pytest.mark.parametrize(("verb", "action"), [(verb, action) for verb, actions in VERBS.items() for action in actions])

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -76,6 +77,18 @@ def test_an_error_of_the_system_has_no_number(
     ends(monkeypatch, snapshot.bundle, "export", FileExistsError(errno.EEXIST, "File exists", "/x.tar"))
     assert snapshot.main(["export", "ready", "/x.tar", *NAMED]) == 1
     assert capsys.readouterr().err == "agentlab: /x.tar: File exists\n"
+
+
+def test_an_export_warns_of_the_secrets_in_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.tar"
+    path.write_bytes(b"x" * 2**20)
+    ends(monkeypatch, snapshot.bundle, "export", None)
+    assert snapshot.main(["export", "ready", str(path), *NAMED]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{path} written (1.0 MiB)\n"
+    assert err.startswith(f"warning: {path} holds secrets of the lab") and err.count("\n") == 1
 
 
 def test_an_import_warns_of_what_a_restore_runs(

@@ -28,6 +28,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli import (
     parsers,
 )
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import prune as verb
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.verbs import VERBS, Trait
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faultd, faults, prune
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
@@ -431,9 +432,7 @@ def test_the_code_for_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_verb_has_a_parser_and_gets_no_further() -> None:
-    from ansible_collections.agentlab.ocp.plugins.module_utils import cli
-
-    assert {name for name in cli.VERBS if parsers.parser_of(name) is None} == {"kubectl", "oc"}
+    assert {name for name in VERBS if parsers.parser_of(name) is None} == {"kubectl", "oc"}
 
 
 def test_every_argument_is_explained() -> None:
@@ -457,3 +456,13 @@ def test_the_page_has_what_help_prints() -> None:
     assert "docs/status.schema.json" in sections["status"]
     assert sections["setup"].count("Install the packages that a lab needs") == 1
     assert sections["snapshot"].count("Delete a snapshot") == 0, "the help of an action is its description"
+
+
+def test_sets_of_verbs_and_what_the_page_has_in_common_are_made_of_one_table() -> None:
+    adopting = {name for name, verb in VERBS.items() if Trait.ADOPTS in verb.traits}
+    sections = dict(part.split("\n", 1) for part in parsers.page().split("\n### ")[1:])
+    assert adopting == {name for name in VERBS if "| `--adopt` |" in sections[name]}
+    shown = parsers.page()
+    assert "| [`power`](#power) | - | yes | yes | json, yaml |" in shown
+    assert "| [`capture`](#capture) | - | yes | yes | - |" in shown
+    assert "`ssh`, `console`, `capture`, `kubectl`, `oc`, `exec` and `shell` end with the exit code" in shown

@@ -272,5 +272,12 @@ def test_an_api_without_the_objects_is_a_failed_check(monkeypatch: pytest.Monkey
     for name in ("network", "bare_metal_hosts", "find"):
         monkeypatch.setattr(kube, name, refuse)
     assert failed(plan, kube) == dict.fromkeys(
-        ("pod and service networks", "machine networks", "BMCs of BareMetalHosts", "mirrors of images"), "not found"
+        (
+            "pod and service networks",
+            "machine networks",
+            "BMCs of BareMetalHosts",
+            "mirrors of images",
+            "extra manifests",
+        ),
+        "not found",
     )

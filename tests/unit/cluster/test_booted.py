@@ -213,9 +213,25 @@ def test_media_that_are_not_known(tmp_path: Path) -> None:
     assert list(booted.findings(plan, tmp_path, virsh)) == [], "this is not the hypervisor"
     plan["hypervisor"]["kind"] = "ssh"
     assert list(booted.findings(plan, tmp_path, refuse)) == []
-    plan["hypervisor"]["kind"] = "sandbox"
-    del plan["boot"]["eject"]
-    assert list(booted.findings(plan, tmp_path, refuse)) == []
+
+
+@pytest.mark.parametrize("mode", OF_MODE)
+def test_a_medium_that_is_to_stay(mode: str, tmp_path: Path) -> None:
+    """Modes without a medium have none to lose."""
+    plan = planned({"boot": {"mode": mode}, "master": {"firmware": "bios"}}, tmp_path)
+    assert "eject" not in plan["boot"]
+    for source in ("<source file='/iso'/>", ""):
+        made = list(
+            booted.findings(plan, tmp_path, lambda command, source=source: DOMAIN.format(CD_XML.format(source)))
+        )
+        there = "inserted" if source else "none"
+        wanted = [] if mode in ("pxe", "iscsi") else [("medium of master-0", "inserted", there)]
+        assert [(one.subject, one.expected, one.found) for one in made] == wanted
+
+
+def test_a_medium_that_a_fault_ejects(tmp_path: Path) -> None:
+    plan = planned({"faults": [{"kind": "eject", "node": "master-0", "when": "known"}]}, tmp_path)
+    assert list(booted.findings(plan, tmp_path, lambda command: DOMAIN.format(""))) == []
 
 
 def test_a_command_that_fails(tmp_path: Path) -> None:

@@ -120,6 +120,57 @@ def test_a_machine_prints_its_size(tmp_path: Path) -> None:
     assert f"MemTotal: {seen.memory_kib} kB" in " ".join(Path("/proc/meminfo").read_text().split())
 
 
+def leases(given: dict[str, Any], printed: str) -> dict[str, tuple[str, str]]:
+    """Return what is wrong with the leases of a single node: its planned and other text."""
+    plan: Any = build.build(profile.complete({"topology": "sno", **given}), "ostest")
+    node = plan["nodes"][0]
+    found = list(machine.leases(plan, node, machine.read(answer(node, 0, leases=printed), "master-0")))
+    return {one.subject: (one.expected, one.found) for one in found if not one.ok}
+
+
+FOUR, SIX = "192.168.111.20", "fd2e:6f44:5dd8:c956::14"
+
+
+@pytest.mark.parametrize(
+    ("left", "found"),
+    [(1800, None), (900, None), (870, None), (1801, "30.0 minutes left"), (3540, "59.0 minutes left"), (860, "14.3 minutes left")],
+)  # fmt: skip
+def test_leases_of_another_time(left: int, found: str | None) -> None:
+    """A kernel has what is left of it, which is half before a renewal."""
+    given = {"stack": "dualstack", "network": {"lease_minutes": 30}}
+    expected = {f"lease of {SIX}": ("30 minutes", found)} if found else {}
+    assert leases(given, f"{FOUR}=1700 {SIX}={left} fd2e::99=9") == expected
+
+
+def test_addresses_that_are_not_leased() -> None:
+    nothing = {f"lease of {FOUR}": ("60 minutes", "no lease")}
+    assert leases({}, "") == leases({}, "192.168.111.99=3600") == nothing
+    assert leases({"addressing": "static"}, "") == {}
+    assert leases({"stack": "ipv6", "addressing": "slaac"}, "") == {}
+    assert leases({"boot": {"mode": "iscsi"}, "master": {"firmware": "bios"}}, "") == {}
+
+
+def test_a_node_prints_its_leases(tmp_path: Path) -> None:
+    """The command itself, with what ip(8) prints of a node."""
+    shown = (
+        f"2: enp1s0    inet {FOUR}/24 brd 192.168.111.255 scope global dynamic noprefixroute enp1s0\\       valid_lft 3423sec preferred_lft 3423sec\n"
+        f"2: enp1s0    inet6 {SIX}/128 scope global dynamic noprefixroute \\       valid_lft 1780sec preferred_lft 1780sec\n"
+        "2: enp1s0    inet6 fd00::9/64 scope global dynamic \\       valid_lft forever preferred_lft forever\n"
+    )
+    (tmp_path / "shown").write_text(shown)
+    (tmp_path / "ip").write_text(f"#!/bin/sh\n[ \"$*\" = '-oneline address show dynamic' ] && cat {tmp_path}/shown\n")
+    (tmp_path / "ip").chmod(0o755)
+    command = machine.COMMAND[machine.COMMAND.index("echo leases") : machine.COMMAND.index("lsblk")]
+    done = subprocess.run(
+        ["sh", "-c", command],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+    )
+    assert done.stdout == f"leases {FOUR}=3423 {SIX}=1780\n"
+
+
 def test_a_uuid_in_capital_letters_is_the_same(plan: Any) -> None:
     node = plan["nodes"][0]
     assert not wrong(node, answer(node, 5, uuid=node["uuid"].upper()))

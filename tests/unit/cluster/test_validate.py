@@ -7,13 +7,15 @@ import copy
 import json
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import validate as module
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.pods import incomplete
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.configs import settings_manifest
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 
@@ -25,6 +27,7 @@ def node(planned: dict[str, Any], *addresses: str) -> dict[str, Any]:
             *({"type": "InternalIP", "address": a} for a in addresses),
             {"type": "Hostname", "address": planned["name"]},
         ],
+        "nodeInfo": {"architecture": "amd64"},
     }
     return {
         "metadata": {"name": planned["name"], "labels": {f"node-role.kubernetes.io/{planned['role']}": ""}},
@@ -75,6 +78,11 @@ class Kube:
         self.auths: dict[str, Any] = {"registry.example.com": {"auth": "YTpi"}}
         self.secret = ""
         self.keys = {node["role"]: "ssh-ed25519 AAAA run\nssh-ed25519 BBBB team" for node in plan["nodes"]}
+        core, settings = "/api/v1", settings_manifest(cast(Plan, plan))
+        self.objects: dict[str, Any] = {
+            core: {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]},
+            f"{core}/namespaces/openshift-config/configmaps/agentlab-settings": copy.deepcopy(settings),
+        }
         self.bmcs = {node["name"]: {"bmc": {"address": node["bmc"]["address"]}} for node in plan["nodes"]}
 
     def get(self, path: str) -> dict[str, Any]:
@@ -106,6 +114,7 @@ class Kube:
                 "items": [{"spec": {"imageDigestMirrors": self.mirrors}}]
             },
             "/api/v1/namespaces/openshift-config/secrets/pull-secret": {"data": {".dockerconfigjson": secret}},
+            **self.objects,
         }.get(path)
 
     def bare_metal_hosts(self) -> list[dict[str, Any]]:
@@ -185,6 +194,13 @@ def test_nodes_that_have_each_others_roles(plan: dict[str, Any]) -> None:
         "master nodes": "3 of 3 Ready: master-0, master-1, worker-0; planned: master-0, master-1, master-2",
         "worker nodes": "2 of 2 Ready: master-2, worker-1; planned: worker-0, worker-1",
     }
+
+
+def test_nodes_of_another_architecture(plan: dict[str, Any]) -> None:
+    kube = Kube(plan)
+    kube.found[1]["status"]["nodeInfo"]["architecture"] = "arm64"
+    del kube.found[3]["status"]["nodeInfo"]
+    assert failed(plan, kube) == {"architecture of the nodes": "master-1 arm64, worker-0 unknown; planned: amd64"}
 
 
 def test_names_of_nodes_with_their_domain(plan: dict[str, Any]) -> None:

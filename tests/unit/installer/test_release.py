@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,42 +13,13 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.build import rebuild
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
-from ansible_collections.agentlab.ocp.tests.unit.release.fake_registry import Fake, basic_auth
+from ansible_collections.agentlab.ocp.tests.unit.release.fake_registry import Fake, Payload
 
 NOTHING = {
     f"{prefix}-{name}": None
     for prefix in ("coreos", "coreos10")
     for name in ("x86_64.iso", "x86_64.iso.sha256", "stream.json")
 }
-
-
-class Payload:
-    """A release in a registry: its pullspec, and the install-config that reaches it. Without files it has no OS images."""
-
-    def __init__(self, registry: Any, files: dict[str, bytes], version: str = "4.22.0") -> None:
-        self.registry = registry
-        images = registry.image({f"coreos/{name}": data for name, data in files.items()})
-        name = "machine-os-images" if files else "cli"
-        tags = [{"name": name, "from": {"name": f"registry.agentlab.test/lab/payload@{images}"}}]
-        references = {"metadata": {"name": version}, "spec": {"tags": tags}}
-        digest = registry.image(
-            {
-                "release-manifests/image-references": json.dumps(references).encode(),
-                "release-manifests/release-metadata": json.dumps({"version": version}).encode(),
-            }
-        )
-        self.pullspec = f"registry.agentlab.test/lab/release@{digest}"
-
-    def install_config(self, make: Any, **more: Any) -> dict[str, Any]:
-        sources = [
-            {"source": f"registry.agentlab.test/lab/{name}", "mirrors": [f"{self.registry.place}/lab/{name}"]}
-            for name in ("release", "payload")
-        ]
-        secret = {"auths": {self.registry.place: {"auth": basic_auth("u", "p")}}}
-        found: dict[str, Any] = make.install_config(
-            imageDigestSources=sources, pullSecret=json.dumps(secret), additionalTrustBundle=self.registry.ca, **more
-        )
-        return found
 
 
 def stream(release: str) -> bytes:
@@ -102,6 +74,27 @@ def test_it_is_fetched_once(directory: Any, make: Any, registry: Any, files: dic
     create(directory, payload)
     assert f"Using cached Base ISO {cached}" in directory.said("info")
     assert kernel.exists() and not registry.requests
+
+
+def test_a_cached_image_is_verified_once_and_after_a_change(
+    directory: Any, make: Any, registry: Any, files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payload = Payload(registry, files)
+    directory.write("install-config.yaml", payload.install_config(make))
+    directory.write("agent-config.yaml", make.agent_config())
+    digest, read = hashlib.file_digest, list[str]()
+    monkeypatch.setattr(hashlib, "file_digest", lambda stream, name: read.append(stream.name) or digest(stream, name))
+    for __ in range(3):
+        create(directory, payload, "image")
+    (cached,) = (directory.path / ".cache").rglob("coreos-x86_64.iso")
+    assert read == [str(cached)]
+    status = cached.stat()
+    with cached.open("r+b") as file:
+        file.write(b"damaged")
+    os.utime(cached, ns=(status.st_atime_ns, status.st_mtime_ns))
+    create(directory, payload, "image")
+    assert read == [str(cached)] * 2 and "Extracting base ISO from release payload" in directory.said("info")
+    assert cached.read_bytes() == files["coreos-x86_64.iso"]
 
 
 @pytest.mark.parametrize("left", [b"", b"\n", b"\xff\xfe", b"abc"])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,13 @@ def service() -> Iterator[FakeAssisted]:
     fake.start()
     yield fake
     fake.stop()
+
+
+@pytest.fixture
+def port() -> str:
+    """A port of 127.0.0.1 that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
 
 
 @pytest.fixture(scope="session")

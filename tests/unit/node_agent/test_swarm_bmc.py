@@ -10,7 +10,6 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -63,13 +62,6 @@ class Running:
         self._thread.join(SECONDS)
         assert not self._thread.is_alive()
         return self.result
-
-
-@pytest.fixture
-def port() -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        number = str(server.getsockname()[1])
-    yield number
 
 
 def image(swarm: Swarm, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import S
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import FakeAssisted
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_hub import FakeHub
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.test_swarm import FAST
+from ansible_collections.agentlab.ocp.tests.unit.node_agent.test_swarm_bmc import Running, image
 
 
 @pytest.fixture
@@ -84,6 +86,21 @@ def test_discovers_what_is_there(fake: FakeHub, service: FakeAssisted, tmp_path:
     assert ("infraenvs", "swarm-1", "swarm-1") in fake.objects and len(service.hosts) == 1 + 5
     with pytest.raises(SwarmError, match="the hub has no InfraEnv with a cluster that is not installed"):
         run(tmp_path, discover=True)
+
+
+def test_a_host_that_is_switched_on_appears(fake: FakeHub, service: FakeAssisted, tmp_path: Path, port: str) -> None:
+    """With BMCs, a client of the hub inserts the image that the InfraEnv names; the agent is then approved and installed."""
+    running = Running(Settings(kubeconfig=tmp_path / "kubeconfig", topology={"sno": 1}, bmc=port, keep=True, **FAST))
+    [system] = running.systems(1).values()
+    bmc = running.bmc(system)
+    bmc.insert(image(running.swarm, system["Name"]))
+    time.sleep(0.5)
+    assert not service.hosts
+    bmc.power_on()
+    assert running.end()["ends"] == {"installed": 1} and not running.result["errors"] and not fake.refused
+    assert set(service.hosts) == {system["UUID"]}
+    [agent] = [found for (plural, __, __), found in fake.objects.items() if plural == "agents"]
+    assert agent["spec"]["approved"]
 
 
 def hub_clusters() -> list[Any]:

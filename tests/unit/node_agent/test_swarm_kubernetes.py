@@ -156,6 +156,7 @@ def test_pods_run_and_their_logs_are_merged(
         (["--kubernetes=1", "--image="], "--kubernetes: requires --image, an image with Python 3.11"),
         (["--kubernetes=1", "--report=x"], "--kubernetes: cannot be used with --report or --part"),
         (["--kubernetes=1", "--part=1/2"], "--kubernetes: cannot be used with --report or --part"),
+        (["--kubernetes=1", "--image=x", "--bmc=8000"], "--kubernetes: cannot be used with --bmc"),
         (["--kubernetes=1", "--cacert=missing.pem"], "--cacert missing.pem: No such file or directory"),
         (
             ["--kubernetes=1", "--cacert=/dev/zero"],

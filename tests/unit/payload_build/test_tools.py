@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import bcrypt
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.payload.api_server import release
-from ansible_collections.agentlab.ocp.payload.tools import oc, openshift_install
+from ansible_collections.agentlab.ocp.payload.tools import nmstatectl, oc, openshift_install
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials
 
 from tests.unit.release.fake_registry import Fake, basic_auth
@@ -269,3 +270,17 @@ def test_certificates_of_a_rendezvous_host_without(tmp_path: Path) -> None:
     assert bcrypt.checkpw(made["kubeadmin-password"].read_bytes(), made["kubeadmin-password.hash"].read_bytes())
     with pytest.raises(SystemExit):
         openshift_install.main(["agent", "create", "manifests"])
+
+
+def test_keyfiles_of_a_static_network(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """As upstream's Go package returns them, from a state in JSON."""
+    state = {
+        "interfaces": [{"name": "eth0", "type": "ethernet", "state": "up", "ipv4": {"enabled": True, "dhcp": True}}]
+    }
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(state).encode())))
+    assert nmstatectl.main(["gc", "-"]) == 0
+    [[name, text]] = json.loads(capsys.readouterr().out)["NetworkManager"]
+    assert name == "eth0.nmconnection" and "method=auto" in text
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"interfaces": 1}')))
+    assert nmstatectl.main(["gc", "-"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -145,7 +145,6 @@ def test_machines_count_for_the_capacity(tmp_path: Path) -> None:
         ("outside_networks: [{name: o}]\n", "outside_networks.0: needs `ipv4`, `ipv6` or both, such as `ipv4: 192.168.230.0/24`"),
         ("outside_networks: [{name: o, ipv4: 192.168.111.0/25}]\n", "is '192.168.111.0/25': overlaps with network.ipv4"),
         ("outside_networks: [{name: ostestbm, ipv4: 10.7.0.0/24}]\n", "outside_networks.0.name is 'ostestbm': is already used by network.bridge"),
-        ("machines: [{name: a, image: disk.qcow2}]\n", "must be `lab`, or the path of an image from the root or from home"),
         ("machines: [{name: a, image: /srv/i, files: {/etc/a: b}}]\n",
          "machines.0.files: requires `image: lab`: agentlab does not change another image"),
         ("installer: {pull_secret_file: /p}\nrelease: {payload: ocp, image: 'quay.io/a/b@sha256:0'}\nmachines: [{name: a}]\n",
@@ -176,6 +175,18 @@ def test_contradictions(tmp_path: Path, text: str, wanted: str) -> None:
 
 def _qcow2(size: int, backing: int = 0) -> bytes:
     return b"QFI\xfb" + (3).to_bytes(4) + backing.to_bytes(8) + bytes(8) + size.to_bytes(8) + bytes(480)
+
+
+def test_an_image_in_the_folder_of_the_profile(tmp_path: Path) -> None:
+    path = tmp_path / "p.yml"
+    path.write_text("machines: [{name: a, image: disk.qcow2}, {name: b, image: lab}]\n")
+    (tmp_path / "disk.qcow2").write_bytes(_qcow2(1 << 30))
+    loaded = profile.load(path, files=True)
+    assert [one["image"] for one in loaded["machines"]] == [str(tmp_path / "disk.qcow2"), "lab"]
+    with pytest.raises(
+        ProfileError, match=r"machines.0.image is 'disk.qcow2': must be a path from the root or from home"
+    ):
+        profile.validated(profile.parse(path.read_text(), "text"), "one")
 
 
 @pytest.mark.parametrize(

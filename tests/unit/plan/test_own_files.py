@@ -128,5 +128,5 @@ def test_files_of_a_job_that_are_wrong(field: str, value: Any, problem: str) -> 
 
 def test_the_record_of_a_job_is_about_the_profile_as_it_is_written() -> None:
     source = job()
-    assert profile_id(source.raw) != profile_id(profile.rooted(source).raw)
+    assert profile_id(source) != profile_id(profile.rooted(source))
     assert source.raw["installer"]["manifests_dir"] == "profiles/manifests"

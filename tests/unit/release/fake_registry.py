@@ -142,3 +142,35 @@ class Fake:
         digest = "sha256:" + hashlib.sha256(body).hexdigest()
         self.manifests[digest] = body
         return digest
+
+
+class Payload:
+    """A release in a registry: its pullspec, and the install-config that reaches it. Without files it has no OS images.
+
+    images: the digest of the image that has the files, in `coreos/`.
+    """
+
+    def __init__(self, registry: Fake, files: dict[str, bytes], version: str = "4.22.0") -> None:
+        self.registry = registry
+        self.images = registry.image({f"coreos/{name}": data for name, data in files.items()})
+        name = "machine-os-images" if files else "cli"
+        tags = [{"name": name, "from": {"name": f"registry.agentlab.test/lab/payload@{self.images}"}}]
+        references = {"metadata": {"name": version}, "spec": {"tags": tags}}
+        digest = registry.image(
+            {
+                "release-manifests/image-references": json.dumps(references).encode(),
+                "release-manifests/release-metadata": json.dumps({"version": version}).encode(),
+            }
+        )
+        self.pullspec = f"registry.agentlab.test/lab/release@{digest}"
+
+    def install_config(self, make: Any, **more: Any) -> dict[str, Any]:
+        sources = [
+            {"source": f"registry.agentlab.test/lab/{name}", "mirrors": [f"{self.registry.place}/lab/{name}"]}
+            for name in ("release", "payload")
+        ]
+        secret = {"auths": {self.registry.place: {"auth": basic_auth("u", "p")}}}
+        found: dict[str, Any] = make.install_config(
+            imageDigestSources=sources, pullSecret=json.dumps(secret), additionalTrustBundle=self.registry.ca, **more
+        )
+        return found

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server.client.hosts import NO_DISK
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli import VERBS, lab
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.verbs import VERBS
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access, closing
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import LIKELY, SURE, causes, signs
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.evidence import Facts, Unit
@@ -345,6 +346,10 @@ def test_console_signs():
     assert (
         cause.text == "ostest_master_0: the machine could not find or start its system: initrd: cannot mount /dev/sr0"
     )
+    assert cause.grace == 60
+    refused = 'BdsDxe: failed to load Boot0001 "UEFI QEMU QEMU CD-ROM " from Scsi(0x0,0x1): Access Denied'
+    [cause, *__] = causes(Facts(plan=PLAN, domains=RUNNING, consoles={"ostest_master_0": f"{refused}\r\n"}))
+    assert cause.text == f"ostest_master_0: the firmware does not trust what it should boot: {refused}"
     assert cause.grace == 60
 
 

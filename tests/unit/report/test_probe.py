@@ -202,8 +202,21 @@ def test_consoles_are_read_from_the_last_boot_on(tmp_path: Path) -> None:
     )
     (tmp_path / "console/one.log").write_text("".join(boots), newline="")
     (tmp_path / "console/two.log").write_text(boots[0] + "x" * 2 * probe.CONSOLE_TAIL, newline="")
+    refused = (
+        'BdsDxe: failed to load Boot0001 "CD" from Scsi(0x0,0x1): Access Denied\r\n'
+        'BdsDxe: starting Boot0003 "EFI Internal Shell" from Fv(7)\r\n'
+        'BdsDxe: failed to start Boot0003 "EFI Internal Shell" from Fv(7): Security Violation\r\n'
+    )
+    (tmp_path / "console/three.log").write_text(boots[1] + refused, newline="")
     plan: Any = {
-        "nodes": [{"domain": name, "console": str(tmp_path / f"console/{name}.log")} for name in ("one", "two", "none")]
+        "nodes": [
+            {"domain": name, "console": str(tmp_path / f"console/{name}.log")}
+            for name in ("one", "two", "three", "none")
+        ]
     }
     found = probe.consoles(plan)
-    assert found == {"one": " Boot0002\r\nall is well\r\n", "two": "x" * probe.CONSOLE_TAIL}
+    assert found == {
+        "one": " Boot0002\r\nall is well\r\n",
+        "two": "x" * probe.CONSOLE_TAIL,
+        "three": f" Boot0002\r\nall is well\r\n{refused}",
+    }

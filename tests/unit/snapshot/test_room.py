@@ -70,6 +70,26 @@ def test_nothing_changes_without_the_memory(monkeypatch: pytest.MonkeyPatch, tmp
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("verb", ["restore", "copy"])
+def test_nothing_changes_on_another_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, verb: str) -> None:
+    """The snapshot is of another plan, QEMU, accelerator, CPU model and version."""
+    plan = copy.deepcopy(PLAN)
+    plan["hypervisor"]["state_dir"] = str(tmp_path / "state/one")
+    one = lab.Lab(plan, tmp_path / "runs/one", None, "2")
+    place = manifest.place(one.state_dir, "ready")
+    for path in (place, one.run_dir):
+        path.mkdir(parents=True)
+    manifest.write(place, dataclasses.replace(MADE, host=manifest.Host("QEMU 1", "none", "i386", "1")))
+    (one.run_dir / "plan.yaml").write_text("another")
+    monkeypatch.setattr(lab.Lab, "check", lambda __: None)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(
+        SnapshotError, match=r"QEMU is .*; accelerator is .*; CPU model is .*; agentlab is .*; plan \(SHA-256\) is"
+    ):
+        lab.restore(one, "ready") if verb == "restore" else copies.copy(one, "ready", "two")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_the_space_for_the_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     running = {node["domain"]: RUNNING for node in PLAN["nodes"]}
     status = os.statvfs(tmp_path)

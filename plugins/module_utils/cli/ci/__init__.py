@@ -131,7 +131,7 @@ def _job(args: argparse.Namespace) -> tuple[str, jobs.Job]:
         job = job | {"timeout_minutes": args.timeout_minutes}
     if args.set or job["programs"]:
         source = profile_of(name, job)
-        job = job | {"profile": jobs.settle(jobs.with_programs(source.raw, job, os.environ), args.set)}
+        job["profile"] = jobs.settle(jobs.with_programs(source.raw, job, os.environ), args.set)
         if source.folder:
             job = job | {"folder": str(source.folder)}
     return name, job
@@ -203,9 +203,10 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
     """Run the job's stages until one fails, and gather after a failure; report all but the last one, and return that."""
     *before, last = runner.job["stages"]
     for name in (*before, last):
-        if name == "boot" and runner.job["by_hand"]:
-            stage, person = _by_hand(runner)
-            _report(done, person)
+        program = jobs.MEANWHILE.get(name)
+        if program and runner.job[program]:
+            stage, other = _meanwhile(runner, name, program)
+            _report(done, other)
         else:
             stage = runner.stage(name)
         if stage.error:
@@ -214,19 +215,19 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
             break
         if name != last:
             _report(done, stage)
-        if name == "prepare" != last and runner.job["foreign"]:
-            stage = runner.program("foreign", "start")
+        for words in jobs.prepared(runner.job) if name == "prepare" != last else ():
+            stage = runner.program(*words)
             if stage.error:
-                break
+                return stage
             _report(done, stage)
     return stage
 
 
-def _by_hand(runner: Runner) -> tuple[Stage, Stage]:
-    """Run the stage `boot`, which waits for a person, together with `ci/by_hand.py`; return both."""
+def _meanwhile(runner: Runner, name: str, program: str) -> tuple[Stage, Stage]:
+    """Run a stage and a program of `ci` at the same time; return both."""
     with ThreadPoolExecutor(1) as pool:
-        person = pool.submit(runner.program, "by_hand")
-        return runner.stage("boot"), person.result()
+        other = pool.submit(runner.program, program)
+        return runner.stage(name), other.result()
 
 
 def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
@@ -373,7 +374,7 @@ def _record(
     record: records.Record = {
         "job": name,
         # Paths of real programs are part of a profile's contents, and differ from one machine to the next.
-        "profile": records.profile_id(profile_of(name, job).raw) if job["profile"] and not job["programs"] else None,
+        "profile": records.profile_id(profile_of(name, job)) if job["profile"] and not job["programs"] else None,
         "commit": records.commit(ROOT),
         "date": start.isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..._deps import optional
 from ...ci import jobs, outcome, shared
 from ...ci.jobs import Job
+from ...plan import profile, rundir
 from ...redact import Redactor, redact
+from ...release import mirror_set
 from ...report import page
 from ...report.page import junit
 from ...report.page.model import Run
@@ -28,8 +30,8 @@ from ...report.secrets import of_run
 from ...state import write_atomic
 from ...state.owner import OwnerError
 from ...terminal import say_or_drop
-from .. import lab, orphans
-from ..places import PLAYBOOKS, ROOT, run_dir
+from .. import lab, mirror, orphans
+from ..places import PLAYBOOKS, PROFILES, ROOT, run_dir
 
 if TYPE_CHECKING:
     import ansible_runner
@@ -117,16 +119,25 @@ class Runner:
         self.job, self.cluster, self.artifacts = job, cluster, artifacts
         self.interrupt = interrupt or Interrupt()
         self.run_dir = run_dir(cluster)
-        profile = job["profile"]
-        if isinstance(profile, dict):
-            from ...plan.profile import inline, rooted
-            from ...plan.rundir import dump
-
+        given, fields = job["profile"], dict[str, object]()
+        if job["mirrored"]:
+            # The profile is checked before there is a registry, into which `ci/mirrored.py` copies; that replaces the file.
+            artifacts.write(
+                mirror.OUTPUT,
+                rundir.dump(mirror_set.resource([{"source": "none.invalid", "mirrors": ["none.invalid"]}])),
+            )
+            fields["installer.mirrors_file"] = str(artifacts.folder / mirror.OUTPUT)
+        if isinstance(given, dict) or fields:
             # Named as the job: former runs of a profile are known by its name.
             name = f"{artifacts.folder.name}.yml"
-            artifacts.write(name, dump(rooted(inline(profile, name, job.get("folder"))).raw))
-            profile = str(artifacts.folder / name)
-        self.profile = profile or None
+            source = (
+                profile.inline(given, name, job.get("folder"))
+                if isinstance(given, dict)
+                else profile.read(given, PROFILES)
+            )
+            artifacts.write(name, rundir.dump(jobs.placed(profile.rooted(source).raw, fields)))
+            given = str(artifacts.folder / name)
+        self.profile = given or None
         self.found: Run | None = None
         self.end = time.monotonic() + job["timeout_minutes"] * 60
         try:
@@ -218,7 +229,7 @@ class Runner:
         return done._replace(name="again" if name == "deploy" else f"again-{name}", error=error)
 
     def program(self, name: str, *arguments: str) -> Stage:
-        """Run `ci/<name>.py` with the cluster and `arguments`: `verbs` or `fencing` on an installed one, `foreign`, `by_hand`, `ironic`.
+        """Run `ci/<name>.py` with the cluster and `arguments`: `verbs` or `fencing` on an installed one, or those during stages.
 
         It has `VERBS_LIMIT` seconds; its output is `<name>.log` in the artifacts. The error has the lines that are not
         `ok`.
@@ -228,18 +239,8 @@ class Runner:
 
     def command(self) -> Stage:
         """Run the job's command as `agentlab ci exec` does: in the cluster's network, by a shell; its JUnit stays in the artifacts."""
-        verb = [
-            sys.executable,
-            "-m",
-            CLI,
-            "ci",
-            "exec",
-            "--cluster",
-            self.cluster,
-            "--artifacts",
-            str(self.artifacts.folder),
-        ]
-        return self._process("command", [*verb, "--", "sh", "-c", self.job["command"]])
+        verb = ["ci", "exec", "--cluster", self.cluster, "--artifacts", str(self.artifacts.folder)]
+        return self._process("command", [sys.executable, "-m", CLI, *verb, "--", "sh", "-c", self.job["command"]])
 
     def _process(self, name: str, command: list[str]) -> Stage:
         start, status = time.monotonic(), 1

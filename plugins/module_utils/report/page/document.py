@@ -22,7 +22,7 @@ from ...plan.machines import virtual
 from ...plan.model import Plan
 from ...redact import redact
 from ...state.events import FILE, Event, event, moment, printable, read
-from ...vocabulary import Status
+from ...vocabulary import RunFile, Status
 from ..gather import copy_redacted, give_to_owner, private
 from ..hypervisor_logs import SCREEN
 from ..secrets import of_run
@@ -36,7 +36,7 @@ ALL_LINES = 40_000
 _LEAST = 50
 REPORT = "report"
 PAGE, DOCUMENT, JUNIT = "index.html", "run.json", "junit.xml"
-_COPIED = ("logs/*.log", "logs/*.jsonl", ".openshift_install.log", "logs/events.json", "profile.yaml")
+_COPIED = ("logs/*.log", "logs/*.jsonl", RunFile.INSTALLER_LOG, "logs/events.json", RunFile.PROFILE)
 _EVENTS, _RECORD = "assisted/events.json", "run/logs/events.json"
 _MOST_FILES = 5000
 _SCREEN_BYTES = 300_000
@@ -325,7 +325,7 @@ def _evidence(cause: str, plan: Plan | None, files: Sequence[File]) -> str | Non
         wanted.insert(0, "services/registry.log")
     if "token" in cause or "assisted" in cause:
         wanted.append("assisted/")
-    for start in (*wanted, "summary.txt", "run/logs/wait-for.log", "run/.openshift_install.log"):
+    for start in (*wanted, "summary.txt", "run/logs/wait-for.log", f"run/{RunFile.INSTALLER_LOG}"):
         for path in paths:
             if path.startswith(start) and (_is_log(path) or not start.endswith("/")):
                 return path

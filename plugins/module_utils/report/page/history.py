@@ -22,12 +22,19 @@ from ...files import cache_directory
 from ...redact import redact
 from ...state import write_atomic
 from ...state.events import printable
+from ...vocabulary import RunFile
 from .model import Change, Run, Step
 
 KEPT = 20
 MOST_LINES = 200
 """Lines of the difference of a file on the page, at most."""
-_INPUTS = ("profile.yaml", "install-config.yaml", "agent-config.yaml", "cluster-manifests/*.yaml", "openshift/*.yaml")
+_INPUTS = (
+    RunFile.PROFILE,
+    RunFile.INSTALL_CONFIG,
+    RunFile.AGENT_CONFIG,
+    "cluster-manifests/*.yaml",
+    "openshift/*.yaml",
+)
 _SECRET = "pull-secret.yaml"
 
 

@@ -16,13 +16,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from ...state.events import FILE
+from ...vocabulary import RunFile
 from . import collect
 from .document import DOCUMENT, REPORT
 from .model import Run
 
 ADDRESS = "127.0.0.1"
 _PACE = 1.0
-_WATCHED = (FILE, "state.json", "logs/wait-for.log", f"{REPORT}/summary.txt")
+_WATCHED = (FILE, RunFile.STATE, "logs/wait-for.log", f"{REPORT}/summary.txt")
 _PIECE = 1 << 16
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
