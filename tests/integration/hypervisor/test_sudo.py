@@ -145,12 +145,14 @@ def test_a_user_with_sudo(user: User, base: Path, guests: None, traces: Any) -> 
         ) as process:
             assert process.stdout
             seen = ""
-            while text not in seen:
-                seen += (line := process.stdout.readline())
-                assert line, seen
-            assert foreign(home) == []
-            os.killpg(process.pid, signal.SIGINT)
-            process.communicate(timeout=30)
+            try:
+                while text not in seen:
+                    seen += (line := process.stdout.readline())
+                    assert line, seen
+                assert foreign(home) == []
+            finally:
+                os.killpg(process.pid, signal.SIGINT)
+                process.communicate(timeout=30)
 
     user("snapshot", "save", "ready")
     assert user.json("snapshot", "list")[0]["name"] == "ready"
