@@ -320,10 +320,7 @@ class Builder:
             if more := components.provision(name, added):
                 stack.append(self._provision(more, parts))
                 added |= code.executables(components.Component(files=more.files))
-            # An emulated machine pulls 4 MB/s: after a change only the program that changed.
-            paths = [path.lstrip("/") for path in replacements.ENTRY_POINTS.get(name, ())]
-            programs = [{path: added.pop(path)} for path in paths if path in added]
-            stack += [parts.layer(nodes, name) for nodes in (added, *programs) if nodes]
+            stack += parts.replacement(added, name)
         own: Mapping[str, str] = component.environment if component else {}
         if source is not None:
             own = components.ENVIRONMENT.get(name, {})

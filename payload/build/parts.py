@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from ...plugins.module_utils.plan import overrides
 from ...plugins.module_utils.vocabulary import PAYLOAD_REPOSITORY, REGISTRY
 from ..images import code, components, oci
 from ..machine_os.distro import BuildError, Distro
@@ -52,6 +53,14 @@ class Parts:
             ]
         middle = [self.linked(self.bottom, layer) for layer in component.layers]
         return [self.lowest, *middle, self.layer(self.programs(component), name)]
+
+    def replacement(self, nodes: Mapping[str, oci.Node], name: str) -> list[oci.Descriptor]:
+        """Return the layers of what replaces component `name`: a layer for each program, after one for the rest."""
+        # An emulated machine pulls 4 MB/s: after a change only the program that changed.
+        rest = dict(nodes)
+        paths = [path.lstrip("/") for path in overrides.ENTRY_POINTS.get(name, ())]
+        programs = [{path: rest.pop(path)} for path in paths if path in rest]
+        return [self.layer(some, name) for some in (rest, *programs) if some]
 
     def linked(self, folder: Path, name: str) -> oci.Descriptor:
         """Return the layer `name` of a step's directory, linked into the layout."""
