@@ -61,7 +61,7 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int
     """Open a file that gets the name `path` if the block succeeds, and is removed otherwise.
 
     Raises `OSError` that names `path`, also for a device, a FIFO, or a link to one; `FileExistsError` when it exists and
-    `overwrite` is not set, in one step with the naming.
+    `overwrite` is not set, in one step with the naming. Its owner is as `give` has it.
     """
     target = Path(path)
     with _naming(target):
@@ -80,6 +80,7 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int
             except OSError as error:
                 raise _full(error, target) from error
             with _naming(target):
+                give(fd, target.parent)
                 os.fchmod(fd, mode)
                 if temporary is None and not overwrite:
                     _link(fd, target)
@@ -92,6 +93,18 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int
         if temporary is not None:
             temporary.unlink(missing_ok=True)
         raise
+
+
+def give(fd: int, folder: Path) -> None:
+    """Give a file that root makes in another user's directory to that user: with sudo, the files of a run stay its user's.
+
+    fd: of the open file; folder: where it is. Without root, or where root may not, nothing changes.
+    """
+    if os.geteuid() == 0:
+        with contextlib.suppress(OSError):
+            status = folder.stat()
+            if status.st_uid:
+                os.fchown(fd, status.st_uid, status.st_gid)
 
 
 @contextmanager

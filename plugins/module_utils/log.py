@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from . import files
 from .vocabulary import RunFile
 
 LEVELS = ("trace", "debug", "info", "warning", "error", "fatal")
@@ -137,6 +138,8 @@ def _append(path: Path, level: str, text: str) -> None:
     line = f'time="{stamp}" level={level} msg={quote(text)}\n'
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
+        if not os.fstat(handle).st_size:
+            files.give(handle, path.parent)
         os.write(handle, line.encode(errors="backslashreplace"))
     finally:
         os.close(handle)

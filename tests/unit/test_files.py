@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils import files
+from ansible_collections.agentlab.ocp.plugins.module_utils import files, log
 from ansible_collections.agentlab.ocp.plugins.module_utils.signals import Terminated, raised
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import events, write_atomic
 
 WRITER = """
 import signal, sys, time
@@ -52,6 +53,20 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
         monkeypatch.setattr(files.os, "open", refuse)
     return str(request.param)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.usefixtures("kind")
+def test_what_root_makes_in_a_users_directory_is_the_users(tmp_path: Path) -> None:
+    """With sudo, the wait left recording, log and kubeconfig to root, 0600: the user could not read them."""
+    os.chown(tmp_path, 4242, 4243)
+    with files.new_file(tmp_path / "new") as out:
+        out.write(b"x")
+    write_atomic(tmp_path / "kubeconfig", "x", 0o600)
+    events.append(tmp_path / "recording", b"x\n")
+    log.Log(tmp_path, emit=lambda __: None).info("x")
+    owners = {path.name: (path.stat().st_uid, path.stat().st_gid) for path in tmp_path.iterdir()}
+    assert owners == dict.fromkeys(["new", "kubeconfig", "recording", log.LOG_FILE], (4242, 4243))
 
 
 @pytest.mark.usefixtures("kind")

@@ -256,9 +256,3 @@ def again_as_root(argv: Sequence[str]) -> None:
     if os.geteuid():
         kept = [f"{name}={os.environ[name]}" for name in _AS_ROOT if name in os.environ]
         raise SystemExit(become(["sudo", "env", *kept, sys.executable, "-m", __package__ or "", *argv]))
-
-
-def give_to_caller(path: Path) -> None:
-    """Give a file that this process wrote as root to the user who started it with sudo; without sudo, nothing changes."""
-    if os.geteuid() == 0 and (uid := os.environ.get("SUDO_UID", "")).isdecimal():
-        os.chown(path, int(uid), -1)

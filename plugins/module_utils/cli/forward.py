@@ -22,7 +22,7 @@ from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
 from ..terminal import say
 from ..vocabulary import Exit
-from .cluster import Cluster, add_cluster, again_as_root, find, give_to_caller
+from .cluster import Cluster, add_cluster, again_as_root, find
 from .output import add_output, failed, print_output
 
 PROXY = "proxy"
@@ -143,7 +143,6 @@ def _serve(cluster: Cluster, targets: list[Target], address: str, form: str | No
     own = {"pid": os.getpid(), "start": processes.start_time(os.getpid()), "ports": taken}
     write_atomic(path, json.dumps(own) + "\n")
     try:
-        give_to_caller(path)
         with signals.raised():
             _show(cluster, targets, taken, address, form)
             keeper = os.pidfd_open(running.pid) if running else None

@@ -25,7 +25,7 @@ from ..sandbox.mirror import served
 from ..state import write_atomic
 from ..terminal import say
 from ..vocabulary import Exit
-from .cluster import add_cluster, again_as_root, find, give_to_caller
+from .cluster import add_cluster, again_as_root, find
 from .output import failed
 
 OUTPUT = "idms-oc-mirror.yaml"
@@ -135,7 +135,6 @@ def _run(args: argparse.Namespace, work: Path) -> int:
         say(f"verified: {len(parts)} images by digest, {checked} blobs by size")
     sources = mirror.sources(there.target, parts, before)
     write_atomic(args.output, rundir.dump(mirror_set.resource(sources)), 0o644)
-    give_to_caller(args.output)
     say(f"{args.output}: {len(sources)} sources; in a profile:\n")
     say(
         rundir.dump(

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args, get_type_hints
 
+from .. import files
 from ..documents import DocumentError, load_json
 from ..redact import Redactor
 
@@ -216,13 +217,16 @@ def moment(stamp: str) -> int | None:
 def append(path: Path, data: bytes) -> None:
     """Append whole lines to a file (0600) in one piece, after what a killed writer may have left.
 
-    The file and its folder are made if necessary. Several processes may write at once. Raises `OSError`; then nothing was appended.
+    The file and its folder are made if necessary; its owner is as `files.give` has it. Several processes may write at once.
+    Raises `OSError`; then nothing was appended.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         size = os.fstat(handle).st_size
+        if not size:
+            files.give(handle, path.parent)
         if size and os.pread(handle, 1, size - 1) != b"\n":  # a writer was killed
             data = b"\n" + data
         if os.write(handle, data) != len(data):

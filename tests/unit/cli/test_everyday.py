@@ -554,18 +554,6 @@ def test_a_user_without_sudo(
     assert capsys.readouterr().err == "agentlab: this needs root: run it as root, or install sudo\n"
 
 
-def test_what_root_writes_is_the_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`mirror` left its file, and `forward` the one in the run directory, to root."""
-    given: list[tuple[Path, int, int]] = []
-    monkeypatch.setattr(os, "chown", lambda *words: given.append(words))
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.delenv("SUDO_UID", raising=False)
-    cluster.give_to_caller(tmp_path)
-    monkeypatch.setenv("SUDO_UID", "4242")
-    cluster.give_to_caller(tmp_path)
-    assert given == [(tmp_path, 4242, -1)]
-
-
 def test_setup_installs_what_the_verbs_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """capture never worked: nothing installed tcpdump; README's kubectl needed the packages of the tests."""
     tables = yaml.safe_load((PROFILES.parent / "roles/setup/vars/main.yml").read_text())
