@@ -65,7 +65,7 @@ def sources(root: Path = ROOT) -> list[Path]:
 
 
 def needed(modules: Iterable[str], root: Path = ROOT) -> set[Path]:
-    """Return the files, relative to the checkout, of `modules` and of everything that they import, at any time.
+    """Return the files, relative to the checkout, of `modules` and of what they import, also in functions.
 
     modules: dotted names below the collection. Imports of the collection are relative, those under `TYPE_CHECKING` are left
     out, and names that an f-string gives to `import_module` are not found. What else is in the packages of the modules, such

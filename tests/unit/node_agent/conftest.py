@@ -19,7 +19,7 @@ def service() -> Iterator[FakeAssisted]:
 
 @pytest.fixture
 def port() -> str:
-    """A port of 127.0.0.1 that was free a moment ago."""
+    """A free port of 127.0.0.1, which another program may still take."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return str(server.getsockname()[1])
 
