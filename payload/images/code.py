@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import shutil
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from ...plugins.module_utils import imports
 from ..machine_os import checkout
 from ..machine_os.distro import Distro
 from . import base
@@ -24,7 +24,6 @@ FILES = {
     for name in ("pre-network-manager-config.sh", "units/pre-network-manager-config.service")
 }
 TABLES = Path("payload/api_server/data/__init__.py")  # compiles the tables that are next to it
-_PYTHON = (".py", ".pyc")
 # Code that runs on the controller only.
 LEFT_OUT = (
     "payload/machine_os",
@@ -65,53 +64,9 @@ def sources(root: Path = ROOT) -> list[Path]:
 
 
 def needed(modules: Iterable[str], root: Path = ROOT) -> set[Path]:
-    """Return the files, relative to the checkout, of `modules` and of what they import, also in functions.
-
-    modules: dotted names below the collection. Imports of the collection are relative, those under `TYPE_CHECKING` are left
-    out, and names that an f-string gives to `import_module` are not found. What else is in the packages of the modules, such
-    as tables and pages, belongs to them. Raises `OSError` for a module that does not exist.
-    """
-    found: set[Path] = set()
-    waiting = [tuple(name.split(".")) for name in modules]
-    for name in waiting:
-        if _file(name, root) is None:
-            raise FileNotFoundError(f"{'.'.join(name)} is not a module of {root}")
-    seen = set(waiting)
-    while waiting:
-        name = waiting.pop()
-        path = _file(name, root)
-        if path is None:  # what a module defines
-            continue
-        found.add(path)
-        new = {*_imports(name, path, root), *(name[:length] for length in range(1, len(name)))} - seen
-        seen |= new
-        waiting += new
-    others = {path.relative_to(root) for module in found for path in (root / module).parent.iterdir() if path.is_file()}
-    return (
-        found
-        | {path for path in others if path.suffix not in _PYTHON}
-        | {path for path in FILES if FILES[path] in found}
-    )
-
-
-def _file(module: tuple[str, ...], root: Path) -> Path | None:
-    path = Path(*module)
-    candidates = path.with_suffix(".py"), path / "__init__.py"
-    return next((one for one in candidates if (root / one).is_file()), None)
-
-
-def _imports(module: tuple[str, ...], path: Path, root: Path) -> set[tuple[str, ...]]:
-    package = module if path.name == "__init__.py" else module[:-1]
-    tree = ast.parse((root / path).read_bytes(), str(path))
-    nodes = [*ast.walk(tree)]
-    branches = [node for node in nodes if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"]
-    for_types = {statement for branch in branches for statement in branch.body}
-    found = set()
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.level and node not in for_types:
-            base = (*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else ()))
-            found |= {base, *((*base, alias.name) for alias in node.names)}
-    return found
+    """As `imports.needed`, with what the modules read elsewhere in the checkout (`FILES`)."""
+    found = imports.needed(modules, root)
+    return found | {path for path in FILES if FILES[path] in found}
 
 
 def copied(work: Path, files: Iterable[Path], root: Path = ROOT) -> None:

@@ -22,6 +22,7 @@ LAYERS = (
         "deadline",
         "errors",
         "files",
+        "imports",
         "merging",
         "redact_pairs",
         "redact_shapes",

@@ -10,27 +10,14 @@ import os
 import zipfile
 from pathlib import Path
 
+from ....plugins.module_utils.imports import needed
 from .settings import SwarmError
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = "ansible_collections/agentlab/ocp"
-FOLDERS = ("payload/node_agent", "payload/node_agent/swarm")
-NAMES = (
-    "_deps",
-    "_yaml",
-    "addresses",
-    "bounded",
-    "documents",
-    "log",
-    "plan/topologies",
-    "releases/distributions",
-    "shapes",
-    "terminal",
-    "vocabulary",
-)
-FILES = tuple(f"plugins/module_utils/{name}.py" for name in NAMES)
+PROGRAM = "payload.node_agent.swarm.main"
 EPOCH = (1980, 1, 1, 0, 0, 0)
-MAIN = f"import sys; from {PACKAGE.replace('/', '.')}.payload.node_agent.swarm.main import main; sys.exit(main())\n"
+MAIN = f"import sys; from {PACKAGE.replace('/', '.')}.{PROGRAM} import main; sys.exit(main())\n"
 
 
 def write(path: Path) -> None:
@@ -42,10 +29,7 @@ def write(path: Path) -> None:
         raise SwarmError("the packed swarm cannot pack itself; use `agentlab swarm`")
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    sources = [ROOT / name for name in FILES] + [
-        file for name in FOLDERS for file in sorted((ROOT / name).glob("*.py"))
-    ]
-    files = {f"{PACKAGE}/{source.relative_to(ROOT)}": source.read_bytes() for source in sources}
+    files = {f"{PACKAGE}/{name}": (ROOT / name).read_bytes() for name in sorted(needed([PROGRAM], ROOT))}
     # A package in an archive needs its file; in the checkout most of these folders have none.
     packages = {f"{folder}/__init__.py" for name in files for folder in map(str, Path(name).parents) if folder != "."}
     files = {"__main__.py": MAIN.encode(), **dict.fromkeys(sorted(packages), b""), **files}
