@@ -12,12 +12,19 @@ description:
   - Writes start, end and result of C(prepare), C(configure), C(image), C(boot), C(wait), C(validate) and C(add-nodes) into C(stages) of C(state.json) in
     the run directory. A stage that is running, or was killed, has no C(end) and no C(result).
   - Appends these stages, their tasks, booted machines, checks and causes of a failure to C(logs/events.jsonl), as JSON lines.
-  - Writes the run page, C(report/index.html), at the end of the playbook.
+  - Writes the run page, C(report/index.html), at the end of the playbook, unless O(write_page) is false.
   - Not in check mode.
 author:
   - The agentlab authors (@agentlab)
 requirements:
   - enable it in C(ansible.cfg), C(callbacks_enabled = agentlab.ocp.run_state)
+options:
+  write_page:
+    description: Whether to write the run page. C(agentlab) writes it itself, with code that it loads while Ansible runs.
+    type: bool
+    default: true
+    env:
+      - name: AGENTLAB_WRITE_PAGE
 """
 
 import contextlib
@@ -113,7 +120,7 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
         self._finish()
-        if not self._introduced or not self._run_dir:
+        if not self._introduced or not self._run_dir or not self.get_option("write_page"):
             return
         from ansible_collections.agentlab.ocp.plugins.module_utils.report import page
 

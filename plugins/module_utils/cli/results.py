@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from ..report import page
 from ..state.events import FILE, MAX_BYTES, Event, parse
 from . import follow
 from .output import add_output, print_output
@@ -65,6 +64,8 @@ def _result(verb: str, run_dir: Path, events: list[Event]) -> Any:
             for one in events
             if one["kind"] == "check"
         ]
+    from ..report import page
+
     folder = run_dir / page.REPORT
     there = {"directory": folder, "page": folder / page.PAGE}
     return {

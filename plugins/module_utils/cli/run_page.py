@@ -13,6 +13,7 @@ from pathlib import Path
 from ..errors import LabError
 from ..report import page
 from ..report.page.server import Server
+from ..state.events import FILE
 from ..terminal import say
 from .cluster import add_cluster, find
 from .output import add_output, failed, message, print_output
@@ -60,14 +61,11 @@ def _directory(path: Path) -> Path:
     return path.absolute()
 
 
-def after(run_dir: Path, *, interrupted: bool) -> None:
-    """Print where the page of a run is. The playbook writes it at its end, but not when it was interrupted.
-
-    interrupted: then it is written here first. Errors are messages: the status of the verb stays that of its playbook.
-    """
+def after(run_dir: Path) -> None:
+    """Write the page of a run, and print where it is. Errors are messages: the status of the verb stays that of its playbook."""
     path = run_dir / page.REPORT / page.PAGE
     try:
-        if interrupted and run_dir.is_dir():
+        if (run_dir / FILE).exists():
             page.write(run_dir)
     except (OSError, ValueError) as error:
         say(f"agentlab: the run page cannot be written: {message(error)}", sys.stderr)

@@ -108,7 +108,7 @@ def test_what_was_gathered_for_programs(playbook: Any, capsys: pytest.CaptureFix
     assert playbook(["gather", "-o", "json"], act) == 0
     assert json.loads(capsys.readouterr().out) == {
         "directory": str(tmp_path / "lab/report"),
-        "page": None,
+        "page": str(tmp_path / "lab/report/index.html"),
         "causes": [{"text": "VM x is off", "next": "agentlab boot"}],
     }
 
@@ -131,6 +131,7 @@ class Run:
 
     def __init__(self, run_dir: Path) -> None:
         self.callback = run_state.CallbackModule()
+        self.callback._plugin_options = {"write_page": True}
         self.run_dir = run_dir
 
     def play(self, stage: str) -> None:

@@ -325,15 +325,15 @@ def test_a_task_follows_its_stage(tmp_path: Path) -> None:
     assert shown == [("validate", "", int(at * 1000)), ("validate", "Look", int(at * 1000))]
 
 
-def test_an_interrupted_verb_leaves_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_page.after(tmp_path / "none", interrupted=True)
+def test_a_verb_leaves_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_page.after(tmp_path / "none")
     assert capsys.readouterr() == ("", "")
     runs.good(tmp_path)
-    run_page.after(tmp_path, interrupted=True)
+    run_page.after(tmp_path)
     assert capsys.readouterr().out == f"run page: {tmp_path}/report/index.html\n"
     (tmp_path / "report/index.html").unlink()
     (tmp_path / "report/index.html").mkdir()
-    run_page.after(tmp_path, interrupted=True)
+    run_page.after(tmp_path)
     assert "the run page cannot be written: " in capsys.readouterr().err
 
 
