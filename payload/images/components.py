@@ -98,16 +98,19 @@ EXTRA_FILES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-# What a replaced component calls besides what its `Provision` has: programs of the lab, which its own files have precedence over.
-CALLED: dict[str, Component] = {
-    Name.API_SERVER: Component(
-        programs={**COMPONENTS[Name.CLI].programs, "/usr/bin/nmstatectl": "payload.tools.nmstatectl"}
-    )
-}
-
-
 EXTRACTED = frozenset({Name.CLI, Name.INSTALLER})
 """Components from whose images `oc adm release extract` takes a program."""
+
+# What a replaced component calls besides what its `Provision` has: programs of the lab, which its own files have precedence over. The
+# service also runs the programs that it extracts, which import their code from its image.
+CALLED: dict[str, Component] = {
+    Name.API_SERVER: Component(
+        programs={
+            **{path: module for name in sorted(EXTRACTED) for path, module in COMPONENTS[name].programs.items()},
+            "/usr/bin/nmstatectl": "payload.tools.nmstatectl",
+        }
+    )
+}
 
 
 @dataclass(frozen=True)

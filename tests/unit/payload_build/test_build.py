@@ -150,6 +150,20 @@ def test_files_that_modules_read_are_in_the_image() -> None:
     assert {*code.FILES, Path("payload/api_server/page.html"), Path("payload/api_server/data/events.yaml")} <= service
 
 
+def test_a_replaced_service_has_the_code_of_programs_that_it_extracts(tmp_path: Path) -> None:
+    """Which it calls with nothing but its own image around them."""
+    called = components.CALLED[Component.API_SERVER]
+    code.copied(tmp_path, code.needed(called.programs.values()))
+    for name in components.EXTRACTED:
+        for path, node in code.executables(components.COMPONENTS[name]).items():
+            program = tmp_path / Path(path).name
+            program.write_bytes(node.data.replace(b'"/usr/lib/agentlab"', f'"{tmp_path}/{code.PREFIX}"'.encode()))
+            done = subprocess.run(
+                [sys.executable, program, "--help"], capture_output=True, text=True, check=False, timeout=60
+            )
+            assert "ModuleNotFoundError" not in done.stderr and done.returncode == 0, done.stderr
+
+
 def test_a_module_that_does_not_exist() -> None:
     with pytest.raises(FileNotFoundError, match=r"payload\.orchestrator\.instaler is not a module of "):
         code.needed(["payload.orchestrator.instaler"])
@@ -200,7 +214,12 @@ def test_one_component_for_a_registry(bottom: build.Builder, tmp_path: Path, mon
 @pytest.mark.parametrize(
     ("name", "program", "more", "kind"),
     [
-        (Component.API_SERVER, "usr/local/bin/agent-installer-client", {"usr/bin/oc", "usr/bin/nmstatectl"}, "zstd"),
+        (
+            Component.API_SERVER,
+            "usr/local/bin/agent-installer-client",
+            {"usr/bin/oc", "usr/bin/openshift-install", "usr/bin/nmstatectl"},
+            "zstd",
+        ),
         (Component.ORCHESTRATOR, "usr/bin/installer", set(), "zstd"),
         (Component.INSTALLER, "usr/bin/openshift-install", set(), "gzip"),
     ],
