@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import importlib
 import importlib.util
 import os
 import shutil
@@ -23,7 +22,7 @@ from ..packages import PackageError, distribution, missing
 from ..plan import overrides
 from ..terminal import say
 from ..vocabulary import Exit, RunFile
-from . import day2, failure, orphans, results
+from . import day2, failure, orphans, results, run_page
 from .cluster import NO_ROOT, absent, find, lacks_root
 from .output import message
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, add_override, program, run_dir
@@ -151,7 +150,7 @@ def run(verb: str, argv: list[str]) -> int:
         with results.printed(verb, directory, getattr(args, "output", None)) as out:
             status = _ansible([*command, *selected, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock, out)
             if status == Exit.INTERRUPTED:
-                _show_page(directory)
+                run_page.after(directory)
                 say(f"\ninterrupted; to resume: {program()} {name} --cluster {args.cluster}", sys.stderr)
                 return status
             if (
@@ -168,7 +167,7 @@ def run(verb: str, argv: list[str]) -> int:
             if not status and not args.check and Trait.INSTALLS in traits & _traits(last):
                 _conclude(directory)
             if not args.check and Trait.PAGE in traits:
-                _show_page(directory)
+                run_page.after(directory)
             return status
 
 
@@ -357,7 +356,7 @@ def _ansible(command: list[str], directory: Path, temporary: Path, lock: int, ou
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     try:
-        importlib.import_module(f"{__package__}.run_page")  # for the end, while Ansible runs
+        run_page.load()  # for the end, while Ansible runs
         status = process.wait()
     finally:
         for number, handler in before.items():
@@ -371,12 +370,6 @@ def _interrupted_with_us() -> None:
     """Let the kernel interrupt this process when its parent is killed (prctl(2), PR_SET_PDEATHSIG); let signals through."""
     _libc.prctl(1, signal.SIGINT, 0, 0, 0)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
-
-
-def _show_page(directory: Path) -> None:
-    from . import run_page
-
-    run_page.after(directory)
 
 
 def _booted(directory: Path) -> bool:

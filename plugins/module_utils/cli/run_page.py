@@ -5,18 +5,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import importlib
 import os
 import sys
 import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import LabError
-from ..report import page
-from ..report.page.server import Server
 from ..state.events import FILE
 from ..terminal import say
 from .cluster import add_cluster, find
 from .output import add_output, failed, message, print_output
+
+if TYPE_CHECKING:
+    from ..report.page.server import Server
 
 
 def main(argv: list[str]) -> int:
@@ -41,6 +44,8 @@ def main(argv: list[str]) -> int:
             raise LabError(f"--port is {args.port}: must be from 0 to 65535")
         directory = _directory(args.dir) if args.dir else find(args.cluster).directory
         if not args.live:
+            from ..report import page
+
             page.write(directory)
             path = directory / page.REPORT / page.PAGE
             _show(str(path), path.as_uri(), path, args.output)
@@ -61,8 +66,15 @@ def _directory(path: Path) -> Path:
     return path.absolute()
 
 
+def load() -> None:
+    """Import what writes pages, which takes as long as the other imports of a verb."""
+    importlib.import_module("..report.page", __package__)
+
+
 def after(run_dir: Path) -> None:
     """Write the page of a run, and print where it is. Errors are messages: the status of the verb stays that of its playbook."""
+    from ..report import page
+
     path = run_dir / page.REPORT / page.PAGE
     try:
         if (run_dir / FILE).exists():
@@ -75,6 +87,8 @@ def after(run_dir: Path) -> None:
 
 
 def _listen(run_dir: Path, port: int) -> Server:
+    from ..report.page.server import Server
+
     try:
         return Server(run_dir, port)
     except OSError as error:

@@ -157,6 +157,7 @@ def test_a_replaced_service_has_the_code_of_programs_that_it_extracts(tmp_path: 
     for name in components.EXTRACTED:
         for path, node in code.executables(components.COMPONENTS[name]).items():
             program = tmp_path / Path(path).name
+            assert isinstance(node.data, bytes)
             program.write_bytes(node.data.replace(b'"/usr/lib/agentlab"', f'"{tmp_path}/{code.PREFIX}"'.encode()))
             done = subprocess.run(
                 [sys.executable, program, "--help"], capture_output=True, text=True, check=False, timeout=60
