@@ -154,7 +154,7 @@ _APPLIANCE = "the appliance is not built; `boot: {mode: config-image}` has an IS
 _BAREMETAL = "existing machines have what NODES_FILE has of them, and the addresses of the plan or of `nodes`"
 _BGP = "there is no top-of-rack BGP speaker"
 _EXTRA = "machines that are added later are nodes with `day2: true` in `nodes`; see docs/add-nodes.md"
-_LANDING = "all machines are nodes of the cluster"
+_LANDING = "machines outside of the cluster are `machines` of a profile; see docs/machines.md"
 _OVE = "the ISO without a registry (OVE) cannot be built"
 _ARM = "all machines are x86_64"
 
@@ -282,7 +282,7 @@ VARIABLES: dict[str, Row] = dict(
 )
 """The variables that dev-scripts gives a default or documents, by name."""
 
-_MIRROR = "agentlab does not mirror operators or other images"
+_MIRROR = "`agentlab mirror RELEASE --image PULLSPEC` copies operators and other images; see docs/mirror.md"
 LATER: dict[str, Row] = {
     "AGENT_BAREMETAL_MACS": Row("refused", _BAREMETAL),
     "AGENT_ENABLE_GUI": Row("ignored", "`agentlab forward` makes the service's page reachable"),
