@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 import urllib.parse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,23 +55,11 @@ class Foreign:
         self.verbs.call("deploy", str(profile), "--cluster", self.name, "--stop-after", "prepare")
         metal = load_plan(self.folder)
         at = urllib.parse.urlsplit(where.root)
-        self._join(plan, metal, str(at.hostname))
+        for arguments in cable(plan, metal, str(at.hostname)):
+            subprocess.run([*_ROOT, "ip", *arguments], check=True)
         authority = node["bmc"].get("ca_file")
         options = ["--ca", authority] if authority else []
         self._serve(metal, at, [*(node["bmc"].get("quirks") or []), "tasks"], options)
-
-    def _join(self, plan: Plan, metal: Plan, address: str) -> None:
-        """Join the two bridges by a pair of links, and give the BMC its address in the cluster's network."""
-        ours, theirs = plan["hypervisor"]["netns"], metal["hypervisor"]["netns"]
-        bridge, other = plan["networks"][0]["bridge"], metal["networks"][0]["bridge"]
-        prefix = plan["networks"][0]["subnets"][0]["cidr"].partition("/")[2]
-        for arguments in (
-            ("-n", ours, "link", "add", "metal0", "type", "veth", "peer", "name", "metal0", "netns", theirs),
-            ("-n", ours, "link", "set", "metal0", "master", bridge, "up"),
-            ("-n", theirs, "link", "set", "metal0", "master", other, "up"),
-            ("-n", theirs, "address", "add", f"{address}/{prefix}", "dev", other),
-        ):
-            subprocess.run([*_ROOT, "ip", *arguments], check=True)
 
     def _serve(self, metal: Plan, at: urllib.parse.SplitResult, quirks: list[str], options: list[str]) -> None:
         command = [
@@ -114,6 +103,20 @@ class Foreign:
             if self.pid.exists():
                 os.killpg(int(self.pid.read_text()), signal.SIGTERM)
             self.verbs.call("destroy", "--cluster", self.name)
+
+
+def cable(ours: Plan, metal: Plan, address: str) -> Iterator[tuple[str, ...]]:
+    """Yield the arguments of ip(8) that join the bridges of two sandboxes by a pair of links.
+
+    address: the second sandbox gets it in the network of the first, which its netmask is taken from.
+    """
+    here, there = ours["hypervisor"]["netns"], metal["hypervisor"]["netns"]
+    bridge, other = ours["networks"][0]["bridge"], metal["networks"][0]["bridge"]
+    prefix = ours["networks"][0]["subnets"][0]["cidr"].partition("/")[2]
+    yield "-n", here, "link", "add", "metal0", "type", "veth", "peer", "name", "metal0", "netns", there
+    yield "-n", here, "link", "set", "metal0", "master", bridge, "up"
+    yield "-n", there, "link", "set", "metal0", "master", other, "up"
+    yield "-n", there, "address", "add", f"{address}/{prefix}", "dev", other
 
 
 _ROOT = ["sudo"] if os.geteuid() else []

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.agentlab.ocp.ci.fields import Row
+from ansible_collections.agentlab.ocp.ci.fields import Proof
 from ansible_collections.agentlab.ocp.payload.api_server.validations import HOST
 from ansible_collections.agentlab.ocp.payload.api_server.validations.base import Gate
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci.jobs import Table
@@ -184,7 +184,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/run.schema.json": lambda: schema.text(schema.document("run", Run)),
     "docs/status.schema.json": lambda: schema.text(schema.document("status", Status)),
     "docs/jobs.schema.json": lambda: schema.text(schema.document("jobs", Table, has_profiles=True)),
-    "ci/proof.schema.json": lambda: schema.text(schema.document("proof", list[Row])),
+    "ci/proof.schema.json": lambda: schema.text(schema.document("proof", Proof)),
     "README.md": readme,
     "docs/faults.md": fault_tables,
     "docs/profile.md": reference.page,

@@ -128,8 +128,8 @@ def proven(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) ->
     }
 
 
-def ran(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) -> dict[str, frozenset[str]]:
-    """Return the stages of each job whose checks were made when it passed. records, table: as of `last_passed`.
+def made(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) -> dict[str, fields.Made]:
+    """Return what each job checked when it passed last. records, table: as of `last_passed`.
 
     One that is expected to fail before the wait leaves nothing to check; the wait and `validate` have found what fails.
     """
@@ -137,7 +137,8 @@ def ran(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) -> di
     for job, record in last_passed(records, table).items():
         expect = table[job].get("expect")
         failing = jobs.failing(expect) if expect else ""
-        found[job] = frozenset(record["stages"]) - ({failing} - _WITH_CHECKS)
+        stages = frozenset(record["stages"]) - ({failing} - _WITH_CHECKS)
+        found[job] = fields.Made(datetime.datetime.fromisoformat(record["date"]), stages)
     return found
 
 
@@ -145,7 +146,7 @@ def write_matrix() -> None:
     """Write docs/support.md and docs/fields.md."""
     records, table = load(RESULTS), job_table()
     MATRIX.write_text(matrix(records, table, datetime.datetime.now(datetime.UTC)))
-    fields.FIELDS.write_text(fields.page(proven(records, table), ran(records, table)))
+    fields.FIELDS.write_text(fields.page(proven(records, table), made(records, table)))
 
 
 def job_table() -> dict[str, Any]:

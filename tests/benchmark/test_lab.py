@@ -25,7 +25,7 @@ ROUNDS = 3
 # check for the payload.
 FIRST, AGAIN, IMAGE, COPIES = 3.5, 2.5, 5.0, 1.3
 # What libvirt itself needs for the same objects.
-VIRSH = """cd $(mktemp -d)
+VIRSH = """dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT && cd "$dir"
 for d in $(virsh list --all --name); do
   virsh dumpxml --inactive $d >$d.xml; virsh undefine --keep-nvram $d; virsh define $d.xml
 done

@@ -44,6 +44,10 @@ VARIABLES = {
 # Written by the ISO, for all units of the live system, and by the machine config, for those of an installed node.
 PROXY, NODE_PROXY = Path("/etc/systemd/system.conf.d/10-default-env.conf"), Path("/etc/mco/proxy.env")
 SERVICE_PORT = 8090
+PROC = Path("/proc")
+# What a service with a file system store keeps (WORK_DIR), such as manifests, is in its container, which a restart removes. The copy is where
+# containers are, which keeps extended attributes. A larger file is a program of the release, which the service extracts again.
+DATA, KEPT, LARGEST = Path("data"), Path("/var/lib/containers/.service-data"), 64 << 20
 INSTALLER = "assisted-installer"  # the container of a running installation
 SERVICE, AGENT, API, KUBELET = "assisted-service.service", "agent.service", "kube-apiserver.service", "kubelet.service"
 # Much more than a start takes: an emulated machine next to others on two cores needs a minute for what takes six seconds alone.
@@ -112,19 +116,25 @@ class Service(Place):
             raise Failed("systemctl daemon-reload failed")
         restart(SERVICE)
         wait(SERVICE, partial(answers, SERVICE_PORT, "/health"))
+        if KEPT.exists():
+            copy(KEPT, service_data())
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep systemd from restarting the unit if it fails: that would restart what depends on it, such as its pod."""
+        """Keep the service's files, and systemd from restarting the unit if it fails: that would restart what depends on it, such as its pod."""
         setting = RUNTIME / f"{SERVICE}.d/50-reload.conf"
         setting.parent.mkdir(parents=True, exist_ok=True)
         setting.write_text("[Service]\nRestart=no\n")
         self.reloading = daemon_reload()
         try:
+            if (data := service_data()).is_dir() and any(data.iterdir()):
+                copy(data, KEPT)
             yield
         finally:
             setting.unlink()
             daemon_reload()
+            if KEPT.exists():
+                remove(KEPT)
 
     def _line(self) -> str:
         return rf"^{VARIABLES[self.component]}=(.*)$"
@@ -229,6 +239,29 @@ def agent_pid() -> str:
     """Return the process of the agent's unit, once its script has become the agent."""
     pid = run("systemctl", "show", "--property=MainPID", "--value", AGENT).strip()
     return pid if b"/agent\0" in read(Path(f"/proc/{pid}/cmdline")) else ""
+
+
+def service_data() -> Path:
+    """Return the directory of the service's files, by the root directory of its container; it need not exist."""
+    monitor = run("systemctl", "show", "--property=MainPID", "--value", SERVICE).strip()
+    children = read(PROC / monitor / "task" / monitor / "children").decode().split()
+    return PROC / (children or ["0"])[0] / "root" / DATA
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a directory into another, which is made if necessary, with times, modes and extended attributes."""
+    import shutil  # takes an emulated machine time
+
+    def large(folder: str, names: list[str]) -> list[str]:
+        return [name for name in names if os.lstat(os.path.join(folder, name)).st_size > LARGEST]
+
+    shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True, ignore=large)
+
+
+def remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder)
 
 
 def refer(component: str, image: str) -> None:

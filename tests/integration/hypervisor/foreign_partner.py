@@ -1,9 +1,10 @@
-"""Boots a machine behind foreign hardware as the role `boot` does, and takes its medium away again. Runs inside the sandbox of a test.
+"""Boots a machine behind foreign hardware as the role `boot` does, and takes its medium away again. Runs in a sandbox of a test.
 
     python foreign_partner.py FILE
 
-FILE is JSON: `system` and `domain` of the machine, `upstream` (the URL of its emulator), `address` of the gateway, `username` and
-`password`, the `image` to insert, `folder` for logs and certificates, and the `quirks`, one run each.
+FILE is JSON: `system` and `domain` of the machine, `upstream` (the URL of its emulator), `address` of the BMC, `username` and
+`password`, the `image` to insert, `folder` for logs and certificates, the `quirks`, one run each, and `inside`: what begins the command
+line of a program in the sandbox of the machine.
 Prints a line of JSON for each run: the `quirk`, its `boots`, the `url` of the BMC, and the machine `booted` and `released`: its state,
 and the digest of the file in its drive.
 """
@@ -26,18 +27,18 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan import bmcs
 PORT, SECONDS = 9443, 30
 
 
-def virsh(*arguments: str) -> str:
+def virsh(inside: list[str], *arguments: str) -> str:
     return subprocess.run(
-        ["virsh", "-c", "qemu:///system", *arguments], capture_output=True, text=True, check=True
+        [*inside, "virsh", "-c", "qemu:///system", *arguments], capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
-def machine(domain: str) -> dict[str, str | None]:
+def machine(inside: list[str], domain: str) -> dict[str, str | None]:
     """Return the state of a domain, and the digest of what is in its CD drive."""
-    sources = ET.fromstring(virsh("dumpxml", domain)).findall("devices/disk[@device='cdrom']/source")
+    sources = ET.fromstring(virsh(inside, "dumpxml", domain)).findall("devices/disk[@device='cdrom']/source")
     files = [Path(path) for source in sources if (path := source.get("file"))]
     digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
-    return {"state": virsh("domstate", domain), "medium": digests[0] if digests else None}
+    return {"state": virsh(inside, "domstate", domain), "medium": digests[0] if digests else None}
 
 
 def run(given: dict[str, Any], quirk: str, log: Path) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def run(given: dict[str, Any], quirk: str, log: Path) -> dict[str, Any]:
     authority = Path(given["folder"], "bmc/ca.crt")
     hardware = subprocess.Popen(
         [
-            sys.executable, foreign_bmc.__file__, f"{given['address']}:{PORT}", given["upstream"], quirk, "--log", log, "--ca", authority,
+            *given["inside"], sys.executable, foreign_bmc.__file__, f"{given['address']}:{PORT}", given["upstream"], quirk, "--log", log, "--ca", authority,
         ],
     )  # fmt: skip
     try:
@@ -62,12 +63,18 @@ def run(given: dict[str, Any], quirk: str, log: Path) -> dict[str, Any]:
         own.insert(given["image"])
         own.boot_from_cd()
         own.power_on()
-        booted = machine(given["domain"])
+        booted = machine(given["inside"], given["domain"])
         own.power_off()
         own.eject()
         noted = [json.loads(line) for line in log.read_text().splitlines()]
         boots = [line["boot"] for line in noted if "boot" in line]
-        return {"quirk": quirk, "url": url, "boots": boots, "booted": booted, "released": machine(given["domain"])}
+        return {
+            "quirk": quirk,
+            "url": url,
+            "boots": boots,
+            "booted": booted,
+            "released": machine(given["inside"], given["domain"]),
+        }
     finally:
         hardware.kill()
         hardware.wait()

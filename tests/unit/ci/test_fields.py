@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from ansible_collections.agentlab.ocp.ci import fields, results
 from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs, records
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RUN_STAGES
 
+NOW = "2027-01-01T00:00:00+00:00"
+ALL = fields.Made(datetime.fromisoformat(NOW), RUN_STAGES)
 WHOLE = [*RUN_STAGES, "destroy"]
 UNTIL_WAIT = ["prepare", "configure", "image", "boot", "wait", "destroy"]
 UNTIL_IMAGE = ["prepare", "configure", "image", "destroy"]
@@ -32,11 +35,11 @@ def page_of(job: dict[str, Any], *stages: str) -> dict[str, list[str]]:
     """Return the checks of each field in whose row a job is, when it passed with these stages."""
     ran: records.Record = {
         "job": "one", "profile": records.profile_id(results.source(job["profile"])), "commit": "abc1234",
-        "date": "2026-03-01T00:00:00+00:00", "seconds": 1.0, "result": "passed", "stages": dict.fromkeys(stages, 1.0), "host": "h",
+        "date": NOW, "seconds": 1.0, "result": "passed", "stages": dict.fromkeys(stages, 1.0), "host": "h",
     }  # fmt: skip
     table = {"one": job}
     found: dict[str, list[str]] = {}
-    for line in fields.page(results.proven([ran], table), results.ran([ran], table)).splitlines():
+    for line in fields.page(results.proven([ran], table), results.made([ran], table)).splitlines():
         if "| `one` |" in line:
             field, __, check, __ = (cell.strip() for cell in line.strip("|").split("|"))
             found.setdefault(field.strip("`"), []).append(check)
@@ -70,6 +73,28 @@ def test_a_job_whose_validate_fails_as_expected_has_made_the_other_checks() -> N
     assert page_of(job, *WHOLE)["boot.mode: pxe"] == ["boot of each node"]
 
 
+@pytest.mark.parametrize(("minutes", "there"), [(-1, False), (0, True)])
+def test_a_record_that_is_older_than_the_check_proves_nothing(minutes: int, *, there: bool) -> None:
+    """docs/fields.md had jobs that had passed before `validate` compared the field."""
+    row = next(row for row in fields.proof()["rows"] if row["field"] == "machine.vcpus")
+    since = {row["check"]: "2026-03-01T02:00:00+02:00"}
+    date = datetime.fromisoformat("2026-03-01T00:00:00+00:00") + timedelta(minutes=minutes)
+    assert fields.Made(date, RUN_STAGES).proves(row, since) == there
+    assert fields.Made(date, RUN_STAGES).proves(row, {}), "a check that is older than all records"
+    assert not fields.Made(date, ["wait"]).proves(row, {})
+    del row["check"]
+    assert fields.Made(date, []).proves(row, since)
+
+
+def test_each_date_of_a_check_still_matters() -> None:
+    proof = fields.proof()
+    checks = {row.get("check") for row in proof["rows"]}
+    assert sorted(proof["since"].keys() - checks) == [], "no row has this check"
+    oldest = min(one.date for one in results.made(records.load(results.RESULTS), results.job_table()).values())
+    passed = [check for check, date in proof["since"].items() if datetime.fromisoformat(date) <= oldest]
+    assert passed == [], "all records are newer: delete the line"
+
+
 @pytest.mark.parametrize(("stages", "there"), [(WHOLE, False), ([*WHOLE, "add_nodes", "validate-day2"], True)])
 def test_a_day_2_node_is_checked_once_it_has_joined(stages: list[str], there: bool) -> None:
     profile = {"topology": "compact", "worker": {"count": 1}, "nodes": {"worker-0": {"day2": True}}}
@@ -78,7 +103,7 @@ def test_a_day_2_node_is_checked_once_it_has_joined(stages: list[str], there: bo
 
 def test_the_test_of_a_row_is_about_its_check() -> None:
     """The tests of some rows were about the plan alone: in none of them did the check fail."""
-    for row in fields.proof():
+    for row in fields.proof()["rows"]:
         check = row.get("check", "")
         if not check or row.get("stage", "validate") != "validate" or check in NO_CHECK_OF_VALIDATE:
             continue
@@ -91,7 +116,7 @@ def test_the_test_of_a_row_is_about_its_check() -> None:
 
 def test_each_field_of_a_profile_has_a_check_or_a_test() -> None:
     """By itself, or with the field that it is part of; no row is about a field that does not exist, or names a lost test."""
-    known, proof = fields.known(), fields.proof()
+    known, proof = fields.known(), fields.proof()["rows"]
     rows = {row["field"].partition(": ")[0] for row in proof}
     assert [field for field in known if not rows & {field, field.partition(".")[0]}] == []
     assert sorted(rows - known.keys() - {field.partition(".")[0] for field in known}) == []
@@ -101,9 +126,11 @@ def test_each_field_of_a_profile_has_a_check_or_a_test() -> None:
 def test_each_field_has_a_job_and_a_check_or_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once all jobs have passed: several rows had no job with the field, or no check of it."""
     table = results.job_table()
-    passed = {job: {"stages": dict.fromkeys(jobs.cases(jobs.load(job, results.JOBS)), 1.0)} for job in table}
+    passed = {
+        job: {"date": NOW, "stages": dict.fromkeys(jobs.cases(jobs.load(job, results.JOBS)), 1.0)} for job in table
+    }
     monkeypatch.setattr(results, "last_passed", lambda records, table: passed)
-    page = fields.page(results.proven([], table), results.ran([], table))
+    page = fields.page(results.proven([], table), results.made([], table))
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| `")
     ]
@@ -113,14 +140,14 @@ def test_each_field_has_a_job_and_a_check_or_a_reason(monkeypatch: pytest.Monkey
 
 
 def test_a_job_proves_the_choices_of_its_profile() -> None:
-    lines = fields.page({"e2e-agent-sno-oci": "sno_oci"}, {"e2e-agent-sno-oci": RUN_STAGES}).splitlines()
+    lines = fields.page({"e2e-agent-sno-oci": "sno_oci"}, {"e2e-agent-sno-oci": ALL}).splitlines()
     proven = [line.split("`")[1] for line in lines if "`e2e-agent-sno-oci`" in line]
     assert {"platform: external", "boot.mode: minimal", "topology: sno", "external.platform_name"} <= set(proven)
     assert "boot.mode: redfish" not in proven and "bonds.nics" not in proven
 
 
 def test_a_job_proves_the_fields_of_its_extra_networks() -> None:
-    lines = fields.page({"segments": "compact_segments_static"}, {"segments": RUN_STAGES}).splitlines()
+    lines = fields.page({"segments": "compact_segments_static"}, {"segments": ALL}).splitlines()
     proven = {line.split("`")[1] for line in lines if "`segments`" in line}
     assert {part for part in proven if part.startswith("extra_networks.")} == {
         "extra_networks.interface",

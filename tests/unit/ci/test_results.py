@@ -193,5 +193,5 @@ def test_the_support_matrix_rests_on_records(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text(staged("ci/results.jsonl"))
     ran, table = records.load(path), results.job_table()
-    assert staged("docs/fields.md") == fields.page(results.proven(ran, table), results.ran(ran, table))
+    assert staged("docs/fields.md") == fields.page(results.proven(ran, table), results.made(ran, table))
     assert rows(staged("docs/support.md")) == rows(results.matrix(ran, table, NOW))

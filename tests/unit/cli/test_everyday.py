@@ -37,6 +37,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabErro
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import OWN, StateError, load_wait_for
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import status as report_status
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.page.server import Server
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
@@ -610,7 +611,7 @@ def test_a_cluster_that_cannot_be_used(
 def test_the_page_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(run_page.webbrowser, "open", lambda url: pytest.fail("a browser was opened"))
-    monkeypatch.setattr(run_page.Server, "serve_forever", lambda self: None)
+    monkeypatch.setattr(Server, "serve_forever", lambda self: None)
     assert cli.main(["open", "--dir", str(tmp_path), "-o", "json"]) == 0
     path = tmp_path / "report/index.html"
     assert json.loads(capsys.readouterr().out) == {"page": str(path), "url": path.as_uri()}

@@ -15,14 +15,24 @@ PROFILE = {
     "outside_networks": [{"name": "outside0", "ipv4": "192.168.230.0/24"}],
     "machines": [
         {"name": "landing", "networks": [{"name": "outside0"}, {"name": "machine"}]},
-        {"name": "client", "image": None, "networks": [{"name": "outside0"}]},
-        {"name": "own", "image": "/srv/own.qcow2", "networks": [{"name": "outside0"}]},
+        {
+            "name": "client",
+            "image": None,
+            "disk_gib": 5,
+            "vcpus": 2,
+            "memory_mib": 1024,
+            "networks": [{"name": "outside0"}],
+        },
+        {"name": "own", "image": "/srv/own.qcow2", "firmware": "bios", "networks": [{"name": "outside0"}]},
     ],
 }
+LANDING = "1 vCPUs, 512 MiB, uefi"
+CLIENT = "2 vCPUs, 1024 MiB, uefi"
+OWN = "1 vCPUs, 512 MiB, bios"
 PLANNED = {
-    "outside machine landing": "running; outside0: 192.168.230.70; onebm: 192.168.111.70",
-    "outside machine client": "running; outside0",
-    "outside machine own": "running; outside0; disk over /srv/own.qcow2",
+    "outside machine landing": f"running; {LANDING}; outside0: 192.168.230.70; onebm: 192.168.111.70",
+    "outside machine client": f"running; {CLIENT}; outside0; disk of 5 GiB",
+    "outside machine own": f"running; {OWN}; outside0; disk of 10 GiB over /srv/own.qcow2",
 }
 
 
@@ -37,7 +47,8 @@ class Host:
         }
         landing = self.plan["machines"][0]
         self.neighbors = {address["ip"]: nic["mac"] for nic in landing["nics"] for address in nic["addresses"]}
-        self.backing = "<backingStore><path>/srv/own.qcow2</path></backingStore>"
+        self.sizes = {"one_landing": (1, 512, "efi"), "one_client": (2, 1024, "efi"), "one_own": (1, 512, "")}
+        self.disks = {"one_client": (5, ""), "one_own": (10, "/srv/own.qcow2")}
         self.asked: list[str] = []
 
     def command(self, words: list[str]) -> str:
@@ -45,15 +56,23 @@ class Host:
             mac = self.neighbors.get(words[-1])
             return json.dumps([{"dst": words[-1], "state": ["REACHABLE"], **({"lladdr": mac} if mac else {})}])
         if words[1] == "vol-dumpxml":
-            assert words[2:] == ["one_own", "--pool", self.plan["hypervisor"]["pool"]]
-            return f"<volume type='file'><name>one_own</name>{self.backing}</volume>"
+            assert words[3:] == ["--pool", self.plan["hypervisor"]["pool"]]
+            gib, image = self.disks[words[2]]
+            below = f"<backingStore><path>{image}</path></backingStore>" if image else ""
+            return f"<volume type='file'><capacity unit='bytes'>{gib << 30}</capacity>{below}</volume>"
         if words[1] == "domstate":
             return f"{self.states[words[2]]}\n\n"
         nics = "".join(
             f"<interface type='network'><mac address='{mac}'/><source network='{network}' bridge='b'/></interface>"
             for mac, network in self.networks[words[2]].items()
         )
-        return f"<domain><devices>{nics}</devices></domain>"
+        vcpus, mib, firmware = self.sizes[words[2]]
+        system = f"<os firmware='{firmware}'/>" if firmware else "<os/>"
+        size = f"<memory unit='KiB'>{mib << 10}</memory><vcpu>{vcpus}</vcpu>{system}"
+        has_disk = words[2] in self.disks
+        disk = f"<disk device='disk'><source pool='p' volume='{words[2]}'/></disk>" if has_disk else ""
+        media = "<disk device='cdrom'><source pool='p' volume='iso'/></disk>"
+        return f"<domain>{size}<devices>{nics}{disk}{media}</devices></domain>"
 
     def reach(self, address: str) -> None:
         self.asked.append(address)
@@ -76,9 +95,9 @@ def test_a_machine_that_is_off() -> None:
     host = Host()
     host.states = dict.fromkeys(host.states, "shut off")
     assert host.found() == {
-        "outside machine landing": "shut off; outside0: ; onebm: ",
-        "outside machine client": "shut off; outside0",
-        "outside machine own": "shut off; outside0; disk over /srv/own.qcow2",
+        "outside machine landing": f"shut off; {LANDING}; outside0: ; onebm: ",
+        "outside machine client": f"shut off; {CLIENT}; outside0; disk of 5 GiB",
+        "outside machine own": f"shut off; {OWN}; outside0; disk of 10 GiB over /srv/own.qcow2",
     }
 
 
@@ -89,16 +108,49 @@ def test_a_machine_in_another_network() -> None:
     _first, second = host.networks["one_landing"]
     del host.networks["one_landing"][second]
     assert host.found() == {
-        "outside machine landing": "running; outside0: 192.168.230.70; no network: 192.168.111.70",
-        "outside machine client": "running; onebm; outside0",
+        "outside machine landing": f"running; {LANDING}; outside0: 192.168.230.70; no network: 192.168.111.70",
+        "outside machine client": f"running; {CLIENT}; onebm; outside0; disk of 5 GiB",
     }
 
 
 @pytest.mark.parametrize("other", ["/srv/other.qcow2", ""])
 def test_a_disk_over_another_image(other: str) -> None:
     host = Host()
-    host.backing = f"<backingStore><path>{other}</path></backingStore>" if other else ""
-    assert host.found() == {"outside machine own": f"running; outside0; disk over {other or 'nothing'}"}
+    host.disks["one_own"] = (10, other)
+    assert host.found() == {
+        "outside machine own": f"running; {OWN}; outside0; disk of 10 GiB{f' over {other}' if other else ''}"
+    }
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        ((1, 1024, "efi"), "1 vCPUs, 1024 MiB, uefi"),
+        ((2, 1023, "efi"), "2 vCPUs, 1023 MiB, uefi"),
+        ((2, 1024, ""), "2 vCPUs, 1024 MiB, bios"),
+    ],
+)
+def test_another_size(size: tuple[int, int, str], shown: str) -> None:
+    host = Host()
+    host.sizes["one_client"] = size
+    assert host.found() == {"outside machine client": f"running; {shown}; outside0; disk of 5 GiB"}
+
+
+@pytest.mark.parametrize(
+    ("disks", "shown"),
+    [
+        ({"one_client": (4, "")}, {"client": f"{CLIENT}; outside0; disk of 4 GiB"}),
+        ({"one_client": (5, "/srv/own.qcow2")}, {"client": f"{CLIENT}; outside0; disk of 5 GiB over /srv/own.qcow2"}),
+        (
+            {"one_landing": (5, "")},
+            {"landing": f"{LANDING}; outside0: 192.168.230.70; onebm: 192.168.111.70; disk of 5 GiB"},
+        ),
+    ],
+)
+def test_another_disk(disks: dict[str, tuple[int, str]], shown: dict[str, str]) -> None:
+    host = Host()
+    host.disks |= disks
+    assert host.found() == {f"outside machine {name}": f"running; {found}" for name, found in shown.items()}
 
 
 def test_addresses_that_it_does_not_have() -> None:
@@ -106,7 +158,7 @@ def test_addresses_that_it_does_not_have() -> None:
     del host.neighbors["192.168.230.70"]
     host.neighbors["192.168.111.70"] = "52:54:00:00:00:01"
     assert host.found() == {
-        "outside machine landing": "running; outside0: 192.168.230.70: No route to host; onebm: 192.168.111.70 of 52:54:00:00:00:01"
+        "outside machine landing": f"running; {LANDING}; outside0: 192.168.230.70: No route to host; onebm: 192.168.111.70 of 52:54:00:00:00:01"
     }
 
 

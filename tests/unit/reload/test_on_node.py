@@ -29,7 +29,7 @@ echo "systemctl $*" >> "$NODE/calls"
 for unit; do :; done
 case "$*" in
     *ActiveState*) cat "$NODE/units/$unit" 2>/dev/null || echo inactive ;;
-    *MainPID*) cat "$NODE/pid" ;;
+    *MainPID*) cat "$NODE/pid" 2>/dev/null || echo 0 ;;
     *NRestarts*) cat "$NODE/restarts" 2>/dev/null || echo 0 ;;
     *restart*)
         state=active
@@ -95,6 +95,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     monkeypatch.setattr(on_node, "PROXY", tmp_path / "default-env.conf")
     monkeypatch.setattr(on_node, "NODE_PROXY", tmp_path / "proxy.env")
     monkeypatch.setattr(on_node, "ANSWER_SECONDS", 5.0)
+    monkeypatch.setattr(on_node, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(on_node, "KEPT", tmp_path / "containers/kept")
 
     class Health(BaseHTTPRequestHandler):
         """The service, which answers unless its unit failed."""
@@ -137,6 +139,42 @@ def test_the_service_gets_another_image_and_its_pod_stays(node: Node, capsys: py
     assert notes[0] == {"before": OLD}
     for note, word in zip(notes[1:], ("pulled in", "restarted in", "works"), strict=True):
         assert word in note["step"]
+
+
+@pytest.mark.parametrize(("image", "code"), [(NEW, 0), (BAD, 1)])
+def test_the_files_of_the_service_stay(node: Node, monkeypatch: pytest.MonkeyPatch, image: str, code: int) -> None:
+    """A real service has the manifests of a cluster in its container, and the installed cluster lacked them after a reload."""
+    node.runs(on_node.SERVICE)
+    (node.folder / "pid").write_text("71\n")
+    manifest = "one/manifests/openshift/mine.yaml"
+    started = iter("23")
+
+    def container(number: str) -> Path:
+        children = node.folder / "proc/71/task/71/children"
+        children.parent.mkdir(parents=True, exist_ok=True)
+        children.write_text(f"8{number} ")
+        data = node.folder / f"proc/8{number}/root/data"
+        data.mkdir(parents=True)
+        return data
+
+    def restart(*units: str) -> None:
+        restarted(*units)
+        container(next(started))
+
+    restarted = on_node.restart
+    monkeypatch.setattr(on_node, "restart", restart)
+    data = container("1")
+    (data / manifest).parent.mkdir(parents=True)
+    (data / manifest).write_text("kind: ConfigMap\n")
+    (data / "openshift-install").touch()
+    os.truncate(data / "openshift-install", on_node.LARGEST + 1)
+    os.setxattr(data / manifest, "user.manifestsource", b"user")
+    assert on_node.main(["service", API_SERVER, image]) == code
+    kept = node.folder / f"proc/8{2 + code}/root/data"
+    assert (kept / manifest).read_text() == "kind: ConfigMap\n"
+    assert os.getxattr(kept / manifest, "user.manifestsource") == b"user"
+    assert not (kept / "openshift-install").exists(), "the service extracts it again"
+    assert not on_node.KEPT.exists()
 
 
 def test_an_image_that_runs_already(node: Node) -> None:
