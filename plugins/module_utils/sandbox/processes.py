@@ -63,15 +63,17 @@ class Running:
 def start_time(pid: int) -> int | None:
     """Return when process `pid` started, in clock ticks since boot; None when there is no such process, or it has ended.
 
-    A zombie has ended. So has the first process of a PID namespace that exits and has released its namespaces: it stays as
-    long as there is a zombie in it (pid_namespaces(7)), which lasts where nothing reaps orphans, as in a container without init.
+    A zombie has ended, unless it has other threads: these still hold its ports and files. So has the first process of a PID namespace
+    that exits and has released its namespaces: it stays as long as there is a zombie in it (pid_namespaces(7)), which lasts where nothing
+    reaps orphans, as in a container without init.
     """
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
         fields = text.rpartition(")")[2].split()
-        if fields[0] in "ZX":
+        alone = int(fields[17]) < 2
+        if alone and fields[0] in "ZX":
             return None
-        if int(fields[6]) & _EXITING:
+        if alone and int(fields[6]) & _EXITING:
             os.readlink(f"/proc/{pid}/ns/net")
     except (FileNotFoundError, ProcessLookupError):
         return None

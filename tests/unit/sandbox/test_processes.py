@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -98,6 +99,25 @@ def test_a_zombie_does_not_run() -> None:
         time.sleep(0.01)
     assert processes.start_time(child) is None
     os.waitpid(child, 0)
+
+
+def test_a_process_whose_first_thread_has_ended_runs() -> None:
+    """That is a zombie, too, and its other threads may still have a port: so it was for a moment after SIGKILL."""
+    exit_thread = "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); ctypes.CDLL(None).syscall(60, 0)"
+    process = subprocess.Popen([sys.executable, "-c", exit_thread])
+    try:
+        stat, end = Path(f"/proc/{process.pid}/stat"), time.monotonic() + 20
+        while stat.read_text().rpartition(")")[2].split()[0] != "Z" and time.monotonic() < end:
+            time.sleep(0.01)
+        assert processes.start_time(process.pid)
+        process.kill()
+        end = time.monotonic() + 5
+        while processes.start_time(process.pid) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert processes.start_time(process.pid) is None
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.parametrize(
