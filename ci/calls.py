@@ -8,9 +8,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
@@ -18,6 +19,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exi
 
 LIMIT = 600
 """Seconds that a verb may take."""
+T = TypeVar("T")
 PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 
 
@@ -85,6 +87,23 @@ def expect(condition: object, shown: object) -> None:
     """Raise `Failed` with `shown`, of which the end is enough, unless `condition` is true."""
     if not condition:
         raise Failed(str(shown)[-2000:])
+
+
+def until(what: str, check: Callable[[], T], limit: float, *, pause: float = 2.0) -> T:
+    """Return what `check` returns, once that is true; it may raise OSError or ValueError, whose text is the reason.
+
+    what: a sentence that becomes true; limit, pause: in seconds. Raises `Failed`, with the last reason.
+    """
+    end, reason = time.monotonic() + limit, ""
+    while True:
+        try:
+            if found := check():
+                return found
+        except (OSError, ValueError) as error:
+            reason = f": {error}"
+        if time.monotonic() > end:
+            raise Failed(f"after {limit:.0f} s: {what} is not true{reason}")
+        time.sleep(pause)
 
 
 def ended(act: Callable[[], object]) -> int:

@@ -12,10 +12,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs, ended
+from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs, ended, until
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import fencing
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import load_plan
@@ -50,15 +49,6 @@ class Api(threading.Thread):
     def end(self) -> None:
         self.process.terminate()
         self.process.wait(30)
-
-
-def until(what: str, true: Callable[[], object], limit: float) -> None:
-    """Return when `true` is; raises Failed after `limit` seconds."""
-    end = time.monotonic() + limit
-    while not true():
-        if time.monotonic() > end:
-            raise Failed(f"after {limit:.0f} s: {what} is not true")
-        time.sleep(2)
 
 
 def report(verbs: Verbs, node: str) -> fencing.Report:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import requests
-from ansible_collections.agentlab.ocp.ci.calls import Verbs, ended, expect
+from ansible_collections.agentlab.ocp.ci.calls import Verbs, ended, expect, until
 from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load_json
 
 SECONDS = 900.0
@@ -28,17 +27,16 @@ def watch(verbs: Verbs) -> None:
     with verbs.running("forward", "service") as process:
         found = next(filter(None, map(_URL.search, process.stdout or ())), None)
         expect(found, "forward prints no URL of the page")
-        url, deadline, reason = str(found and found[1]), time.monotonic() + SECONDS, ""
-        while time.monotonic() < deadline:
-            try:
-                if len(names := hosts(url)) == len(planned):
-                    print(f"ok   the page of {url.partition('#')[0]} shows {', '.join(names)}", flush=True)
-                    return
-                reason = f"it shows {len(names)} of {len(planned)} hosts"
-            except (OSError, ValueError) as error:
-                reason = str(error)
-            time.sleep(POLL_SECONDS)
-        expect(False, f"the page was not served in {SECONDS:.0f} s: {reason}")
+        url = str(found and found[1])
+
+        def shown() -> list[str]:
+            names = hosts(url)
+            if len(names) < len(planned):
+                raise ValueError(f"it shows {len(names)} of {len(planned)} hosts")
+            return names
+
+        names = until("the page shows all hosts", shown, SECONDS, pause=POLL_SECONDS)
+        print(f"ok   the page of {url.partition('#')[0]} shows {', '.join(names)}", flush=True)
 
 
 def hosts(url: str) -> list[str]:

@@ -276,7 +276,7 @@ def test_lines_of_documentation() -> None:
             code ^= line.startswith("```")
             if len(line) > WIDTH and not code and not LINKS.search(line):
                 found.append(f"{name}:{number}: {len(line)} characters")
-            if re.fullmatch(r"\*\*[^*]+\*\*:?", line.strip()):
+            if re.fullmatch(r"\*\*[^*]+(\*\*:?|\?\*\*.*)", line.strip()):
                 found.append(f"{name}:{number}: a heading in bold: {line.strip()}")
             if SENTENCES.search(line) and not code:
                 found.append(f"{name}:{number}: a cell with more than one sentence: {line.strip()}")

@@ -8,6 +8,7 @@ Exit codes: 0 replaced, `UNCHANGED`, `ABSENT`, `BUSY`, and 1 with the reason on 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -31,6 +32,7 @@ REFERENCES = Path("/run/release-image-references")
 AGENT_IMAGE = Path("/run/agent-image")  # written by extract-agent.sh
 UNITS = Path("/etc/systemd/system")
 RUNTIME = Path("/run/systemd/system")
+LOCK = Path("/run/agentlab-reload.lock")  # the kernel lifts it when the process ends
 TOKEN = Path("/etc/kubernetes/controller-token")  # of the controller's service account, on the control plane
 PODS = "/api/v1/namespaces/assisted-installer/pods"
 LIVE_SECRET, NODE_SECRET = "/root/.docker/config.json", "/var/lib/kubelet/config.json"
@@ -416,6 +418,25 @@ def replace(place: Place, image: str) -> int:
     return 0
 
 
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Wait until no other reload runs on this node: two components can be variables of one unit. Raises `Failed`."""
+    with LOCK.open("w") as stream:
+        end, waits = time.monotonic() + 2 * ANSWER_SECONDS, False
+        while True:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise Failed(f"another reload has run on this node for {2 * ANSWER_SECONDS:.0f} s") from None
+                if not waits:
+                    note(step="waiting for another reload on this node")
+                waits = True
+                time.sleep(PAUSE)
+        yield
+
+
 def pull(secret: str, image: str) -> None:
     """Pull an image as a unit does: a proxy is in the environment of units, not in that of a login."""
     if read(PROXY).strip() or read(NODE_PROXY):
@@ -446,7 +467,8 @@ def main(argv: Sequence[str]) -> int:
     """Run `PLACE COMPONENT IMAGE`; return the exit code."""
     name, component, image = argv
     try:
-        return replace(PLACES[name](component), image)
+        with alone():
+            return replace(PLACES[name](component), image)
     except _ERRORS as error:
         sys.stderr.write(f"{reason(error)}\n")
         return 1

@@ -80,7 +80,7 @@ def test_a_page_that_is_not_served(
     monkeypatch.setattr(Service, "hosts", hosts)
     monkeypatch.setattr(live_page, "SECONDS", 0.2)
     monkeypatch.setattr(live_page, "POLL_SECONDS", 0.1)
-    with pytest.raises(Failed, match=rf"the page was not served in 0 s: .*{reason}"):
+    with pytest.raises(Failed, match=rf"after 0 s: the page shows all hosts is not true: .*{reason}"):
         watch(*printed(port, token))
 
 

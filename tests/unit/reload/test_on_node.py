@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -90,6 +91,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     monkeypatch.setattr(on_node, "AGENT_IMAGE", tmp_path / "share/agent-image")
     monkeypatch.setattr(on_node, "UNITS", tmp_path / "systemd")
     monkeypatch.setattr(on_node, "RUNTIME", tmp_path / "runtime")
+    monkeypatch.setattr(on_node, "LOCK", tmp_path / "lock")
     monkeypatch.setattr(on_node, "PAUSE", 0.01)
     monkeypatch.setattr(on_node, "STEADY_SECONDS", 0.1)
     monkeypatch.setattr(on_node, "PROXY", tmp_path / "default-env.conf")
@@ -175,6 +177,32 @@ def test_the_files_of_the_service_stay(node: Node, monkeypatch: pytest.MonkeyPat
     assert os.getxattr(kept / manifest, "user.manifestsource") == b"user"
     assert not (kept / "openshift-install").exists(), "the service extracts it again"
     assert not on_node.KEPT.exists()
+
+
+def test_two_reloads_of_one_unit_are_one_after_the_other(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    """The second one's end removed what the first needed, and one of two variables was lost."""
+    node.runs(on_node.SERVICE)
+    statuses: list[int] = []
+    with on_node.alone():
+        second = threading.Thread(target=lambda: statuses.append(on_node.main(["service", NODE_AGENT, NEW])))
+        second.start()
+        end = time.monotonic() + 5
+        while "waiting for another reload" not in (out := capsys.readouterr().out) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert "waiting for another reload" in out and not statuses
+        assert f"AGENT_DOCKER_IMAGE={OLD}" in node.images.read_text()
+    second.join(20)
+    assert statuses == [0] and f"AGENT_DOCKER_IMAGE={NEW}" in node.images.read_text()
+
+
+def test_a_reload_waits_a_bounded_time(
+    node: Node, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node.runs(on_node.SERVICE)
+    monkeypatch.setattr(on_node, "ANSWER_SECONDS", 0.1)
+    with on_node.alone():
+        assert on_node.main(["service", API_SERVER, NEW]) == 1
+    assert "another reload has run on this node" in capsys.readouterr().err
 
 
 def test_an_image_that_runs_already(node: Node) -> None:
