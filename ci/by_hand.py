@@ -19,6 +19,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.boot.media import pub
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import secrets
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import load_plan
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
 SECONDS = 300.0
 """Until the image is published: the stage that does it has just been started."""
@@ -35,7 +36,7 @@ def boot(folder: Path) -> None:
             raise Failed(f"{url}: not published in {SECONDS:.0f} s")
         time.sleep(1)
     for node in sequence.order(plan["nodes"], plan["rendezvous"]["node"]):
-        machine = bmc.of_node(node, str(folder / "tls/ca.crt"))
+        machine = bmc.of_node(node, str(folder / RunFile.CA))
         machine.insert(url)
         machine.boot_from_cd()
         machine.power_on()

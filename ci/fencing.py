@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs, ended, until
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import fencing
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults, names
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import load_plan
 
 # Longest silence of the API while a node is fenced, in seconds.
@@ -132,7 +132,7 @@ def freeze(verbs: Verbs) -> None:
 
 def bmc_log(state_dir: str) -> list[str]:
     """Return the lines of the BMCs' log."""
-    return (Path(state_dir) / "services/bmc/log").read_text("utf-8", "replace").splitlines()
+    return Path(names.service_log(names.services_dir(state_dir), "bmc")).read_text("utf-8", "replace").splitlines()
 
 
 def main(argv: list[str]) -> int:

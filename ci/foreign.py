@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.agentlab.ocp.ci.calls import Verbs, ended, expect
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot import redfish
+from ansible_collections.agentlab.ocp.plugins.module_utils.bmc.redfish.address import parse
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import disks, secrets
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import Node
@@ -48,7 +48,7 @@ class Foreign:
         found = load_plan(run_dir(self.cluster))
         plan = secrets.into(found, secrets.of(found, run_dir(self.cluster)))
         [node] = [one for one in plan["nodes"] if one.get("bare_metal")]
-        where = redfish.parse(node["bmc"]["address"])
+        where = parse(node["bmc"]["address"])
         self.folder.mkdir(parents=True, exist_ok=True)
         profile = self.folder / "machine.json"
         profile.write_text(json.dumps(_profile(node, str(where.system))))

@@ -25,6 +25,7 @@ from ansible_collections.agentlab.ocp.payload.ipi import images as ironic_images
 from ansible_collections.agentlab.ocp.payload.ipi import ironic as service
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.cluster import Cluster, find
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import secrets
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
 
 class Ironic(service.Ironic):
@@ -41,14 +42,14 @@ class Ironic(service.Ironic):
             work=cluster.directory / "ironic",
             published=Path(http["root"]) / "ironic",
             url=f"{http['url']}/ironic",
-            log=cluster.directory / "logs/ironic.log",
+            log=cluster.directory / RunFile.IRONIC_LOG,
         )
 
 
 def enrol(ironic: Ironic) -> str:
     """The node is verified through its BMC, whose certificate is checked."""
     plan = secrets.into(ironic.cluster.plan, secrets.of(ironic.cluster.plan, ironic.cluster.directory))
-    ironic.enrol(plan["nodes"][0], ironic.cluster.directory / "tls/ca.crt")
+    ironic.enrol(plan["nodes"][0], ironic.cluster.directory / RunFile.CA)
     checked = ironic.call("GET", f"/nodes/{ironic.node}/validate")
     wrong = {name: checked[name] for name in ("boot", "inspect", "management", "power") if not checked[name]["result"]}
     expect(not wrong, wrong)

@@ -28,6 +28,7 @@ from typing import Any
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import orphans
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import names
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import host, namespaces, processes
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
@@ -170,14 +171,10 @@ class Lab:
 
         Each is a text for the outcome: namespace, path, process or mount. Nothing must be yielded after a destroy.
         """
-        if (host.NETNS_DIR / f"agentlab-{self.cluster}").exists():
-            yield f"network namespace agentlab-{self.cluster}"
-        for path in (
-            self.base / "state",
-            self.run_dir / RunFile.STATE,
-            self.run_dir / "tls",
-            *self.base.glob(".state*"),
-        ):
+        if (host.NETNS_DIR / names.netns(self.cluster)).exists():
+            yield f"network namespace {names.netns(self.cluster)}"
+        given = (self.base / "state", self.run_dir / RunFile.STATE, self.run_dir / "tls")
+        for path in (*given, *self.base.glob(".state*")):
             if path.exists():
                 yield str(path)
         for folder in (self.base / "tmp", self.base / "ansible" / "tmp"):
@@ -240,7 +237,7 @@ def strike(lab: Lab, process: subprocess.Popen[bytes], chance: random.Random, la
         for pid in [*controllers, *([keeper.pid] if keeper else [])]:
             send(pid, number)
         # What is in /run does not survive, either.
-        subprocess.run(["ip", "netns", "delete", f"agentlab-{lab.cluster}"], capture_output=True, check=False)
+        subprocess.run(["ip", "netns", "delete", names.netns(lab.cluster)], capture_output=True, check=False)
     return what, number
 
 
@@ -339,7 +336,7 @@ def clean(lab: Lab) -> None:
     for pid in pids():
         if str(lab.base) in processes.environment_of(pid).get(processes.MARK, ""):
             send(pid, signal.SIGKILL)
-    subprocess.run(["ip", "netns", "delete", f"agentlab-{lab.cluster}"], capture_output=True, check=False)
+    subprocess.run(["ip", "netns", "delete", names.netns(lab.cluster)], capture_output=True, check=False)
 
 
 def main(argv: list[str]) -> int:

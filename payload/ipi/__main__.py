@@ -142,9 +142,9 @@ class Installer:
         """Pack the consoles of bootstrap machine and masters, and Ironic's log."""
         self.log.info("Pulling debug logs from the bootstrap machine")
         path = self.folder / f"log-bundle-{datetime.now(UTC):%Y%m%d%H%M%S}.tar.gz"
-        logs = [bootstrap.console(self.lab), *(Path(node["console"]) for node in self.lab.masters)]
+        logs = [Path(self.lab.bootstrap["console"]), *(Path(node["console"]) for node in self.lab.masters)]
         with tarfile.open(path, "w:gz") as bundle:
-            for log in [*logs, self.folder / "logs/ironic.log"]:
+            for log in [*logs, self.folder / RunFile.IRONIC_LOG]:
                 if log.exists():
                     bundle.add(log, f"{path.name.removesuffix('.tar.gz')}/{log.name}")
         self.log.info(f'Bootstrap gather logs captured here "{path}"')

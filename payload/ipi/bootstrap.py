@@ -10,34 +10,21 @@ import json
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from ...plugins.module_utils.coreos.iso import LiveIso
 from ...plugins.module_utils.libvirt import connection, domain
-from ...plugins.module_utils.plan import ipi, names
 from ...plugins.module_utils.plan.machines import Node
 from ...plugins.module_utils.state import owner
 from .lab import Lab
 
-IMAGE = "bootstrap.iso"
-"""File in the cluster's state directory, where libvirt gives it to QEMU's user."""
-
-
-def domain_name(lab: Lab) -> str:
-    """Return the name of the machine in libvirt."""
-    return f"{lab.plan['cluster']['name']}-bootstrap"
-
-
-def console(lab: Lab) -> Path:
-    """Return the file with the machine's serial console."""
-    return Path(names.console(lab.plan["hypervisor"]["state_dir"], domain_name(lab)))
-
 
 def create(lab: Lab, config: Mapping[str, object]) -> None:
     """Create and start the machine, unless it runs already. config: bootstrap.ign. Raises `LabError` and `CoreosError`."""
-    image = _image(lab)
+    given = lab.bootstrap
+    image = Path(given["image"])
     with connection.connect() as libvirt:
-        known = connection.lookup(libvirt, "lookupByName", domain_name(lab))
+        known = connection.lookup(libvirt, "lookupByName", given["domain"])
         if known is not None and known.isActive():
             return
         with LiveIso(lab.payload["iso"]) as iso:
@@ -52,37 +39,32 @@ def create(lab: Lab, config: Mapping[str, object]) -> None:
             found,
             pool=lab.plan["hypervisor"]["pool"],
             domain_type=ET.fromstring(first.XMLDesc()).get("type", "qemu"),
-            console=console(lab),
+            console=Path(given["console"]),
         )
         domain.apply(libvirt, [tree])
-        domain.set_media(libvirt, domain_name(lab), [str(image)])
-        libvirt.lookupByName(domain_name(lab)).create()
+        domain.set_media(libvirt, given["domain"], [str(image)])
+        libvirt.lookupByName(given["domain"]).create()
 
 
 def destroy(lab: Lab) -> None:
     """Remove the machine. Raises `LabError`, also where there is none."""
-    found = owner.read(Path(lab.plan["hypervisor"]["state_dir"]))
+    found, given = owner.read(Path(lab.plan["hypervisor"]["state_dir"])), lab.bootstrap
     with connection.connect() as libvirt:
-        if found is None or not domain.remove(libvirt, domain_name(lab), found.mark):
-            raise ValueError(f"there is no domain {domain_name(lab)}")
-    _image(lab).unlink(missing_ok=True)
-
-
-def _image(lab: Lab) -> Path:
-    return Path(lab.plan["hypervisor"]["state_dir"]) / IMAGE
+        if found is None or not domain.remove(libvirt, given["domain"], found.mark):
+            raise ValueError(f"there is no domain {given['domain']}")
+    Path(given["image"]).unlink(missing_ok=True)
 
 
 def _node(lab: Lab) -> Node:
     """The machine as a node of a plan, which the definition is made from."""
-    given: Mapping[str, Any] = ipi.bootstrap(lab.plan) or {}
-    cluster, network = lab.plan["cluster"]["name"], lab.plan["networks"][0]["name"]
+    given, network = lab.bootstrap, lab.plan["networks"][0]["name"]
     return cast(
         Node,
         {
-            "name": "bootstrap",
-            "domain": domain_name(lab),
+            "name": given["name"],
+            "domain": given["domain"],
             "role": "bootstrap",
-            "uuid": names.node_uuid(cluster, "bootstrap"),
+            "uuid": given["uuid"],
             "vcpus": given["vcpus"],
             "memory_mib": given["memory_mib"],
             "firmware": "uefi",

@@ -77,7 +77,7 @@ def _hosts(lab: Lab, config: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _write(lab: Lab, cluster: Mapping[str, Any], kubeconfig_text: bytes, secret: bytes) -> None:
-    auth = lab.directory / "auth"
-    auth.mkdir(mode=0o750, exist_ok=True)
-    write_atomic(auth / "kubeconfig", kubeconfig_text, 0o600)
-    write_atomic(auth / "kubeadmin-password", secret, 0o600)
+    path = lab.directory / RunFile.KUBECONFIG
+    path.parent.mkdir(mode=0o750, exist_ok=True)
+    write_atomic(path, kubeconfig_text, 0o600)
+    write_atomic(lab.directory / RunFile.PASSWORD, secret, 0o600)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from ...plugins.module_utils.boot import redfish
+from ...plugins.module_utils.bmc.redfish.address import parse
 from ...plugins.module_utils.documents import load_json
 from ...plugins.module_utils.plan.machines import Node
 from . import images as ironic_images
@@ -181,7 +181,7 @@ class Ironic:
 
         ca: the authority of the BMC's certificate.
         """
-        where, name = redfish.parse(node["bmc"]["address"]), node["name"]
+        where, name = parse(node["bmc"]["address"]), node["name"]
         made = self.call(
             "POST",
             "/nodes",

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.plan import ipi, rundir, secrets
+from ...plugins.module_utils.plan.installer_inputs import Bootstrap
 from ...plugins.module_utils.plan.machines import Node
 from ...plugins.module_utils.plan.model import Plan
 from ...plugins.module_utils.state import write_atomic
+from ...plugins.module_utils.vocabulary import RunFile
 
-PAYLOAD = "lab-payload.json"
+PAYLOAD = RunFile.LAB_PAYLOAD
 """Content of `payload.json` with `ironic` and `ironic_images`, in the run directory."""
 FOLDER = "ipi"
 """Of the simulator, in the run directory and in the cluster's state directory. Both are its user's alone."""
@@ -26,6 +28,11 @@ class Lab:
     directory: Path
     plan: Plan
     payload: dict[str, Any]
+
+    @property
+    def bootstrap(self) -> Bootstrap:
+        """Return the bootstrap machine; `load` refuses a plan without one."""
+        return cast(Bootstrap, ipi.bootstrap(self.plan))
 
     @property
     def masters(self) -> list[Node]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ...plugins.module_utils.plan.machines import Node
+from ...plugins.module_utils.vocabulary import RunFile
 from .ironic import Ironic
 from .lab import Lab
 
@@ -41,7 +42,7 @@ class Masters:
         name = node["name"]
         try:
             root = {"properties": {"root_device": {"name": node["root_device"]}}} if node["root_device"] else {}
-            ca = self._lab.directory / "tls/ca.crt"
+            ca = self._lab.directory / RunFile.CA
             self._state(name, "registering")
             ironic.enrol(node, ca, deploy_interface="custom-agent", inspect_interface="agent", **root)
             self._state(name, "inspecting")
@@ -77,6 +78,6 @@ def service(lab: Lab) -> Ironic:
         work=lab.state_folder / "ironic",
         published=Path(http["root"]) / "ironic",
         url=f"{http['url']}/ironic",
-        log=lab.directory / "logs/ironic.log",
+        log=lab.directory / RunFile.IRONIC_LOG,
         bootstrap=True,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ._deps import optional
 from .state import write_atomic
+from .vocabulary import RunFile
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives import serialization
@@ -21,8 +22,7 @@ def ensure_ssh_key(run_dir: Path) -> str:
 
     ECDSA, because FIPS mode refuses Ed25519.
     """
-    path = run_dir / "ssh" / "id_ecdsa"
-    public = path.with_suffix(".pub")
+    path, public = run_dir / RunFile.SSH_KEY, run_dir / RunFile.SSH_PUBLIC_KEY
     if not (path.exists() and public.exists()):
         private = ec.generate_private_key(ec.SECP256R1())
         text = private.private_bytes(

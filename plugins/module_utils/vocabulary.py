@@ -28,7 +28,12 @@ DEFAULT_CLUSTER = "ostest"
 
 
 class RunFile:
-    """Files of a run directory, by their paths in it. Those of the installer are upstream's; roles spell these names, too."""
+    """Files of a run directory, by their paths in it. Those of the installer are upstream's; roles spell these names, too.
+
+    CA is of the authority of the lab's services, CERTIFICATE and CERTIFICATE_KEY are these services' own. SSH_KEY may log in to the
+    nodes. OPENSHIFT_INSTALL is a link to a build from a repository. LAST_CLUSTER and LAST_EVENTS are what the assisted service returned
+    last to a wait.
+    """
 
     PROFILE = "profile.yaml"
     PLAN = "plan.yaml"
@@ -42,6 +47,23 @@ class RunFile:
     RENDEZVOUS_IP = "rendezvousIP"
     INSTALLER_LOG = ".openshift_install.log"
     INSTALLER_STATE = ".openshift_install_state.json"
+    OPENSHIFT_INSTALL = "openshift-install"
+    LAB_PAYLOAD = "lab-payload.json"
+    CA = "tls/ca.crt"
+    CERTIFICATE = "tls/server.crt"
+    CERTIFICATE_KEY = "tls/server.key"
+    SSH_KEY = "ssh/id_ecdsa"
+    SSH_PUBLIC_KEY = f"{SSH_KEY}.pub"
+    EVENTS = "logs/events.jsonl"
+    RECORDING = "logs/recording.jsonl"
+    FAILURE = "logs/failure.json"
+    LAST_CLUSTER = "logs/cluster.json"
+    LAST_EVENTS = "logs/events.json"
+    WAIT_LOG = "logs/wait-for.log"
+    DEFINITION_LOG = "logs/definition.log"
+    CREATE_LOG = "logs/create-cluster.log"
+    FORWARD_LOG = "logs/forward.log"
+    IRONIC_LOG = "logs/ironic.log"
 
 
 RUN_STAGES = ("prepare", "configure", "image", "boot", "wait", "validate")

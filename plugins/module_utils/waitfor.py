@@ -21,7 +21,7 @@ from .installer.binary import Given, Running, copy_left, prepare, release_of, wi
 from .installer.state import StateError, WaitFor, load_wait_for
 from .state import write_atomic
 from .state.recording import Tape, no_tape
-from .vocabulary import Exit
+from .vocabulary import Exit, RunFile
 from .watch import Clock, Diagnose, Message, no_diagnosis
 
 LAG_SECONDS = 600
@@ -78,7 +78,7 @@ def wait_for(
     """
     try:
         known = load_wait_for(directory)
-        kube = ClusterClient(directory / "auth" / "kubeconfig", tape=tape)
+        kube = ClusterClient(directory / RunFile.KUBECONFIG, tape=tape)
     except (StateError, ClusterError) as error:
         say("fatal", str(error))
         return Outcome(Exit.FAILED, str(error))
@@ -220,20 +220,20 @@ def _explain(error: InstallFailed, kube: ClusterClient, say: Say) -> None:
 
 def say_complete(directory: Path, console: str | None, say: Say, *, skip_password: bool) -> None:
     """Report the end of an installation, in upstream's words: where credentials are, and the URL of the console, if there is one."""
-    auth = (directory / "auth").resolve()
+    kubeconfig, secret = (directory.resolve() / name for name in (RunFile.KUBECONFIG, RunFile.PASSWORD))
     say("info", "Install complete!")
     say(
         "info",
-        f"To access the cluster as the system:admin user when using 'oc', run\n    export KUBECONFIG={auth / 'kubeconfig'}",
+        f"To access the cluster as the system:admin user when using 'oc', run\n    export KUBECONFIG={kubeconfig}",
     )
     if not console:
         return
     say("info", f"Access the OpenShift web-console here: {console}")
     if skip_password:
-        say("info", f"Credentials omitted, if necessary verify the {auth / 'kubeadmin-password'} file")
+        say("info", f"Credentials omitted, if necessary verify the {secret} file")
     else:
         try:
-            password = (auth / "kubeadmin-password").read_text().strip()
+            password = secret.read_text().strip()
         except OSError as error:
             say("warning", f"the password of the console's user kubeadmin cannot be read: {explain(error)}")
             return
@@ -265,6 +265,6 @@ class Recorder:
         directory.mkdir(parents=True, exist_ok=True)
 
     def __call__(self, cluster: Mapping[str, object], events: Sequence[Mapping[str, object]]) -> None:
-        for name, what in (("cluster.json", cluster), ("events.json", events)):
+        for name, what in ((RunFile.LAST_CLUSTER, cluster), (RunFile.LAST_EVENTS, events)):
             with contextlib.suppress(OSError):
-                write_atomic(self.directory / name, json.dumps(what, indent=1), 0o600)
+                write_atomic(self.directory / Path(name).name, json.dumps(what, indent=1), 0o600)

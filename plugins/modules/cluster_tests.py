@@ -74,6 +74,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import tests
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.validate import table
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.ssh import ssh
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
 
 def main() -> None:
@@ -89,11 +90,11 @@ def main() -> None:
 
     def carry_out() -> dict[str, Any]:
         plan, run_dir = checked(module.params["plan"]), Path(module.params["run_dir"])
-        kubeconfig = run_dir / "auth" / "kubeconfig"
+        kubeconfig = run_dir / RunFile.KUBECONFIG
         reach = tests.Reach(
             lambda address: ssh(run_dir, address),
             kubeconfig,
-            run_dir / "tls" / "ca.crt",
+            run_dir / RunFile.CA,
             {"KUBECONFIG": str(kubeconfig), "CLUSTER": plan["cluster"]["name"]},
         )
         chosen = tests.selected(plan, module.params["only"], on_host=module.params["place"] == "host")

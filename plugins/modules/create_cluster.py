@@ -89,20 +89,11 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils import signals
+from ansible_collections.agentlab.ocp.plugins.module_utils import provisioning
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.documents import decoded, read_file
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer import cluster, cluster_record, ipi
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary import Given
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.install_config import FILENAME
-from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.ipi import bootstrap as bootstrap_of
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import address_of
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.cluster import SIMULATOR
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
-from ansible_collections.agentlab.ocp.plugins.module_utils.releases import RELEASES
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.changes import WaitEvents
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_run
-from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog
 
 
 def main() -> None:
@@ -122,44 +113,27 @@ def main() -> None:
     )
 
     def create() -> dict[str, Any]:
-        given = module.params
-        plan, directory, log_file = checked(given["plan"]), Path(given["dir"]), Path(given["log"])
-        bootstrap = bootstrap_of(plan)
-        if not bootstrap:
-            raise ValueError("agentlab_plan.installer.bootstrap is missing: this plan is not one of `flow: ipi`")
-        if not module.check_mode:
-            log_file.parent.mkdir(parents=True, exist_ok=True)
-        log = Log(None, emit=lambda __: None, copy=None if module.check_mode else log_file)
-        path = directory / FILENAME
-        if path.exists():
-            profile = RELEASES[plan["release"]["profile"]]
-            ipi.validate(decoded(read_file(path), name=str(path)), profile, plan["release"]["version"] or "", log)
+        params = module.params
+        plan, directory = checked(params["plan"]), Path(params["dir"])
         if module.check_mode:
-            return {"changed": not cluster_record.complete(directory)}
-        events = WaitEvents(EventLog(Path(given["record"]) / Path(FILE).name, of_run(directory)))
-
-        def say(level: str, text: str) -> None:
-            log(level, text)
-            events.say(level, text)
-            events.provisioning(text, [node["name"] for node in plan["nodes"]])
-
-        program = Given(
-            Path(given["program"] or cluster.SIMULATOR),
-            directory,
-            Path(given["collection"]),
-            Path(given["cache"]),
-            given["release_image"],
+            return {"changed": provisioning.missing(plan, directory)}
+        made = provisioning.create(
+            plan,
+            Given(
+                Path(params["program"] or SIMULATOR),
+                directory,
+                Path(params["collection"]),
+                Path(params["cache"]),
+                params["release_image"],
+            ),
+            copy=Path(params["log"]),
+            folder=Path(params["record"]),
+            seconds=params["minutes"] * 60,
         )
-        masters = tuple(address_of(node, plan["networks"]) for node in plan["nodes"] if node["role"] == "master")
-        hosts = cluster.Hosts(bootstrap["addresses"][0], masters, directory / "ssh/id_ecdsa")
-        with signals.raised():
-            made = cluster.create(program, hosts, say, seconds=given["minutes"] * 60)
         result: dict[str, Any] = {"changed": made.changed, "exit_code": int(made.exit_code)}
-        if made.bundle:
-            result["log_bundle"] = made.bundle
+        result |= {"log_bundle": made.bundle} if made.bundle else {}
         if made.error:
-            logs = f"; the logs of the bootstrap are in {made.bundle}" if made.bundle else ""
-            module.fail_json(msg=f"{made.error}{logs}", **result)
+            module.fail_json(msg=made.error, **result)
         return result
 
     run(module, create)

@@ -21,6 +21,9 @@ options:
     description: The list of C(state.json), or the part of it that is on this host. If it is lost, everything that O(plan) creates.
     type: list
     elements: dict
+  host:
+    description: Only what O(created) has with this host; if that is nothing, everything that O(plan) creates.
+    type: str
   plan:
     description: The plan of the cluster, C(agentlab_plan). Required without O(created).
     type: dict
@@ -71,19 +74,20 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "created": {"type": "list", "elements": "dict"},
+            "host": {"type": "str"},
             "plan": {"type": "dict"},
             "owner": {"type": "dict"},
             "cluster": {"type": "str"},
             "state_dir": {"type": "path"},
         },
         required_one_of=[("created", "plan", "cluster")],
-        mutually_exclusive=[("cluster", "created"), ("cluster", "plan"), ("cluster", "owner")],
+        mutually_exclusive=[("cluster", name) for name in ("created", "host", "plan", "owner")],
         required_by={"created": "owner", "plan": "owner", "state_dir": "cluster"},
         supports_check_mode=True,
     )
 
     def destroy() -> dict[str, Any]:
-        created = module.params["created"]
+        created = planned.on_host(module.params["created"], module.params["host"])
         if module.params["cluster"]:
             created, who = standalone.created(module.params)
         else:

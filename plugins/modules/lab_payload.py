@@ -97,7 +97,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.builder import Builder
+from ansible_collections.agentlab.ocp.plugins.module_utils.release.builder import Builder, Wanted, ensure
 
 
 def main() -> None:
@@ -115,50 +115,18 @@ def main() -> None:
         supports_check_mode=True,
     )
 
-    def ensure() -> dict[str, Any]:
+    def make() -> dict[str, Any]:
+        params = module.params
+        wanted = Wanted(**{name: params[name] for name in ("overrides", "version", "force", "storage", "ironic")})
+        log_directory = Path(params["log_directory"]) if params["log_directory"] else None
         with tempfile.TemporaryDirectory(dir=module.tmpdir) as folder:
-            log_directory = module.params["log_directory"]
-            builder = Builder(
-                Path(module.params["source"]),
-                Path(module.params["cache"]),
-                Path(folder),
-                Path(log_directory) if log_directory else None,
-            )
-            words = [
-                word
-                for name, source in sorted(module.params["overrides"].items())
-                for word in ("--override", f"{name}={source}")
-            ]
-            if module.params["version"]:
-                words += ["--release", module.params["version"]]
-            before = builder("build", "--check", *words)
-            changed = before is None or module.params["force"]
-            payload = before or {}
-            if changed and not module.check_mode:
-                payload = builder("build", *(["--force"] if module.params["force"] else []), *words)
-            result: dict[str, Any] = {"changed": changed, "payload": payload}
-            after = payload.get("hash", "to be built")
-            result["diff"] = {
-                "before": f"{(before or {}).get('hash', 'none')}\n",
-                "after": f"{after}\n",
-                "after_header": "lab payload",
-            }
-            storage = module.params["storage"]
-            if storage and payload:
-                counts = builder(
-                    "push",
-                    storage,
-                    "--payload",
-                    payload["directory"],
-                    *(["--check"] if module.check_mode else []),
-                )
-                result["pushed"] = counts["added"]
-                result["changed"] = changed or counts["added"] > 0
-            if module.params["ironic"] and payload and not module.check_mode:
-                result["payload"] = {**payload, **builder(payload["iso"], program="ipi.images")}
-        return result
+            builder = Builder(Path(params["source"]), Path(params["cache"]), Path(folder), log_directory)
+            made = ensure(builder, wanted, check=module.check_mode)
+        diff = {"before": f"{made.before}\n", "after": f"{made.after}\n", "after_header": "lab payload"}
+        pushed = {} if made.pushed is None else {"pushed": made.pushed}
+        return {"changed": made.changed, "payload": made.payload, "diff": diff, **pushed}
 
-    run(module, ensure)
+    run(module, make)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,10 @@ PLACES = {
         r"\"boot-artifacts\"|f?\"(?:agent|node)\.[{*]",
         {f"{LIBRARIES}/vocabulary.py"},
     ),
+    "files of a run directory (`RunFile`)": (
+        r"""["'](?:run/)?(?:tls/ca\.|ssh/id_ecdsa|auth/kube|lab-payload\.|logs/[\w-]+\.(?:jsonl?|log)\b)|["'](?:tls|ssh|auth)["'] ?/ ?["']""",
+        {f"{LIBRARIES}/vocabulary.py"},
+    ),
     "variable of the only token of release 4.17": (r"AGENT_AUTH_TOKEN", {f"{LIBRARIES}/releases/model.py"}),
     "name of the web console": (r"console-openshift-console\.", {f"{LIBRARIES}/vocabulary.py"}),
     # The service has names of its own, a mix of the two.

@@ -19,6 +19,9 @@ SHARED = {
     f"agentlab_{name}"
     for name in ("cluster", "profile", "run_dir", "plan", "planned", "hosts", "owner", "payload", "needs", "instead")
 }
+# Directories of a run, and a path below a variable that names one: `agentlab_run_dir + '/x'`, `{{ agentlab_gather_directory }}/x`.
+FOLDERS = {"add-nodes", "logs", "report"}
+OF_A_RUN = re.compile(r"agentlab_\w*(run_dir|directory|logs)\b(?: \| default\(''\))? ?(?:\}\}|[+~] ')/([\w./-]+)")
 # Ansible's own variables that a task may set for itself.
 ANSIBLES = {"ansible_connection", "ansible_python_interpreter"}
 
@@ -80,9 +83,38 @@ def test_variables_are_documented(role: str) -> None:
 
 
 def test_files_of_a_run_have_the_names_that_its_writers_give_them() -> None:
-    texts = [path.read_text() for path in sorted((ROOT / "roles").glob("*/*/*.yml"))]
-    found = {name for text in texts for name in re.findall(r"'/((?:auth/)?[\w-]+\.json|auth/[\w-]+)'", text)}
-    assert found and found <= {name for name in vars(RunFile).values() if isinstance(name, str)}
+    """Whatever a path names below the run directory, or a directory that is this one unless another is set."""
+    known = {value for name, value in vars(RunFile).items() if name.isupper()}
+    texts = [path.read_text() for folder in ("roles", "playbooks") for path in sorted((ROOT / folder).rglob("*.yml"))]
+    paths = [path for text in texts for path in OF_A_RUN.findall(text)]
+    found = {f"logs/{name}" if what == "logs" else name.rstrip("/") for what, name in paths}
+    assert {RunFile.STATE, RunFile.CA, RunFile.LAB_PAYLOAD, RunFile.WAIT_LOG, RunFile.KUBECONFIG} <= found
+    assert found - known - FOLDERS == set()
+
+
+def conditions(found: Any) -> Iterator[str]:
+    """Each `when` in what a file has."""
+    for value in found if isinstance(found, list) else [found]:
+        if isinstance(value, dict):
+            given = value.get("when", [])
+            yield from (str(one) for one in (given if isinstance(given, list) else [given]))
+            yield from (one for key, part in value.items() if key != "when" for one in conditions(part))
+
+
+def test_roles_decide_by_what_is_derived_from_the_plan() -> None:
+    """`plan/derived.py` has it, once: a condition on a field of the plan would derive it again."""
+    assert list(conditions([{"when": ["a"], "block": [{"when": "b"}]}])) == ["a", "b"]
+    paths = [path for folder in ("roles", "playbooks") for path in sorted((ROOT / folder).rglob("*.yml"))]
+    kind = [path for path in paths if "hypervisor.kind" in path.read_text()]
+    fields = re.compile(r"agentlab_(?:\w+_)?plan\.")
+    found = [
+        f"{path}: {one}"
+        for path in paths
+        if "/meta/" not in str(path)
+        for one in conditions(load(path))
+        if fields.search(one)
+    ]
+    assert not kind and not found, (kind, found)
 
 
 @pytest.mark.parametrize("role", ROLES)

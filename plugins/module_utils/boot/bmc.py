@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
+from ..bmc import kinds
+from ..bmc.machine import Bmc
 from ..errors import LabError
-from ..plan.bmcs import KINDS, SCHEMES
 from ..plan.machines import Node
-from . import redfish
-from .machine import Bmc
 
-Connect = Callable[[str, str, str, str, "bool | str", Collection[str]], Bmc]
-"""name (the machine's, for messages), address, username, password, verify (whether its certificate is checked, or the path of
-the CA to check with), quirks (names of `plan.bmcs.QUIRKS`) -> the machine. Raises `LabError`."""
-
-
-CONNECT: dict[str, Connect] = {"redfish": redfish.Bmc}
-"""For each row of `plan.bmcs.KINDS`."""
+for _kind in kinds.KINDS.values():
+    _kind.client()  # imports its client, so that `_deps.wanted` has the libraries of whatever boots machines
 
 
 def of_node(node: Node, lab_ca: bool | str) -> Bmc:
@@ -43,12 +37,11 @@ def connect(
     """Return the machine behind the BMC at `address`. Raises `LabError`.
 
     `name` is the machine's, for messages; `verify` is whether the BMC's certificate is checked, or the path of the CA
-    to check with; `quirks` are names of `plan.bmcs.QUIRKS`. The address's scheme decides which kind it is.
+    to check with; `quirks` are names of `bmc.quirks.QUIRKS`. The address's scheme decides which kind it is.
     """
-    scheme = address.partition("://")[0].partition("+")[0]
-    for kind, row in KINDS.items():
-        if scheme in row.schemes:
-            return CONNECT[kind](name, address, username, password, verify, quirks)
+    if kind := kinds.of_address(address):
+        return kind.client()(name, address, username, password, verify, quirks)
+    examples = " or ".join(one.example for one in kinds.KINDS.values())
     raise LabError(
-        f"BMC address {address}: scheme {scheme!r} is unknown: known are {', '.join(SCHEMES)}, as in {redfish.EXAMPLE}"
+        f"BMC address {address}: scheme {kinds.scheme(address)!r} is unknown: known are {', '.join(kinds.schemes())}, as in {examples}"
     )

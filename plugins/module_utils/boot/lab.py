@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..bmc.machine import Machine
 from ..errors import LabError
 from ..installer import foreign
 from ..libvirt.connection import connect
@@ -18,7 +19,6 @@ from ..plan.machines import Node, carried
 from ..plan.model import Plan
 from ..plan.modes import MODES
 from . import bmc, domain, media, sequence
-from .machine import Machine
 
 if TYPE_CHECKING:
     import libvirt

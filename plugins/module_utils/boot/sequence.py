@@ -14,11 +14,11 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
+from ..bmc.machine import Machine
 from ..documents import load_json, read_file
 from ..errors import LabError
 from ..plan.machines import Node
 from ..state import write_atomic
-from .machine import Machine
 
 FILE = "boot.json"
 PARALLEL = 4

@@ -167,11 +167,11 @@ def leave(
         return
     shared.write("ds-vars.conf", variables(plan, run_dir))
     artifacts.write("ds-vars.conf", variables(plan, run_dir))
-    auth = run_dir / "auth"
-    if (auth / "kubeconfig").exists():
-        shared.make("kubeconfig", lambda: kubeconfig(auth / "kubeconfig", proxy))
-    if (auth / "kubeadmin-password").exists():
-        shared.make("kubeadmin-password", (auth / "kubeadmin-password").read_text)
+    access, password = run_dir / RunFile.KUBECONFIG, run_dir / RunFile.PASSWORD
+    if access.exists():
+        shared.make("kubeconfig", lambda: kubeconfig(access, proxy))
+    if password.exists():
+        shared.make("kubeadmin-password", password.read_text)
     if proxy:
         shared.write("proxy-conf.sh", proxy_settings(proxy))
     if not (result.ended or result.partial):

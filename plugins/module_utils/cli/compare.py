@@ -18,7 +18,7 @@ from ..installer.build import lab_payload
 from ..installer.errors import InstallerError
 from ..log import Log
 from ..plan import rundir
-from ..plan.openshift_install import InstallerBuildError, check
+from ..plan.openshift_install import InstallerBuildError, check, program
 from ..redact import redact
 from ..terminal import say
 from ..vocabulary import Exit
@@ -88,9 +88,8 @@ def _program(given: str | None, directory: Path) -> Path:
     if given is None:
         if not (directory / rundir.PLAN).exists():
             raise InstallerError("--binary is required: there is no plan.yaml in the directory that names a build")
-        build = rundir.load_plan(directory)["release"]["installer"]
-        given = str(directory / "openshift-install") if build["git"] else build["binary"]
-        if given is None:
+        given = program(rundir.load_plan(directory)["release"]["installer"], directory)
+        if not given:
             raise InstallerError(f"--binary is required: {directory / rundir.PLAN} names no build in release.installer")
     try:
         check(given, None)

@@ -10,9 +10,10 @@ from ..documents import load_json, read_file
 from ..log import visible
 from ..plan.access import Access
 from ..terminal import say
+from ..vocabulary import RunFile
 from .places import program
 
-FILE = "logs/failure.json"
+FILE = RunFile.FAILURE
 """Written by the stdout callback, relative to the run directory."""
 _SILENT = re.compile(r"Connection refused|No route to host|timed out")
 # ssh's messages about a host key that is unknown or has changed.

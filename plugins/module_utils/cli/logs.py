@@ -13,11 +13,11 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple
 
 from .. import signals
 from ..errors import LabError
+from ..plan.names import service_log
 from ..plan.outside import machines
 from ..redact import Redactor
 from ..report.causes import CONTROLS
@@ -107,9 +107,9 @@ def main(argv: list[str]) -> int:
         for node in nodes:
             found += _of_node(cluster, node["name"], args.unit, count, follow=args.follow)
         if not (args.node or args.unit):
-            base = Path(cluster.plan["services"]["directory"])
+            base = cluster.plan["services"]["directory"]
             found += [
-                Source(name, _tail(cluster, str(base / name / "log"), count, follow=args.follow))
+                Source(name, _tail(cluster, service_log(base, name), count, follow=args.follow))
                 for name in (*services.names_of(cluster.plan), faults.NAME, leases.NAME)
             ]
         secrets = of_run(cluster.directory)

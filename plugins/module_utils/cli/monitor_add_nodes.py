@@ -16,7 +16,7 @@ from ..installer.errors import InstallerError
 from ..installer.nodes_config import FILENAME, addresses_of, load_nodes_config
 from ..log import LEVELS, Log, level_of
 from ..releases import LATEST
-from ..vocabulary import Exit
+from ..vocabulary import Exit, RunFile
 from .output import message
 
 
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
         return Exit.FAILED
     try:
         given = args.address or _configured(args.dir, log)
-        return follow(given, args.kubeconfig or args.dir / "auth" / "kubeconfig", log)
+        return follow(given, args.kubeconfig or args.dir / RunFile.KUBECONFIG, log)
     except (InstallerError, ClusterError, OSError) as error:
         log("fatal", message(error))
         return Exit.FAILED

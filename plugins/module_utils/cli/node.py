@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeGuard
 
-from ..boot.machine import Machine
+from ..bmc.machine import Machine
 from ..errors import LabError
 from ..plan import outside
 from ..plan.machines import Link, Nic, Node, interfaces
 from ..report.ssh import ssh as ssh_to
 from ..terminal import say
-from ..vocabulary import Exit
+from ..vocabulary import Exit, RunFile
 from . import screen
 from .cluster import Cluster, add_cluster, again_inside, attempt, become
 from .output import add_output, print_output
@@ -34,7 +34,7 @@ def ssh(argv: list[str]) -> int:
 
     def connect(cluster: Cluster) -> int:
         node = cluster.machine(args.node)
-        key = cluster.directory / "ssh/id_ecdsa"
+        key = cluster.directory / RunFile.SSH_KEY
         if not key.is_file():
             raise LabError(f"{key}: the run has no SSH key yet; run: agentlab configure --cluster {cluster.name}")
         cluster.check_remote_owner()
@@ -123,7 +123,7 @@ def power(argv: list[str]) -> int:
                 return _switch(domain.Machine(connection, chosen["domain"]), chosen["name"], args)
         known = secrets.into(cluster.plan, secrets.of(cluster.plan, cluster.directory))
         node = cluster._replace(plan=known).node(args.node)
-        return _switch(bmc.of_node(node, str(cluster.directory / "tls/ca.crt")), node["name"], args)
+        return _switch(bmc.of_node(node, str(cluster.directory / RunFile.CA)), node["name"], args)
 
     return attempt(args.cluster, act)
 

@@ -16,7 +16,7 @@ from ..report.page.server import Server as PageServer
 from ..report.replay.server import SPEEDS, Events, Playing, ReplayServer, assets
 from ..reproduce import EvidenceError
 from ..terminal import say
-from ..vocabulary import Exit, Port
+from ..vocabulary import Exit, Port, RunFile
 from .output import message
 
 
@@ -76,7 +76,7 @@ def _introduce(playing: Playing, server: ReplayServer, page: PageServer, directo
         f"{playing.replay.name}: {duration(playing.replay.recording.length)}, {playing.speed:g} times as fast, until Ctrl-C"
     )
     say(f"  service     {server.url}  # its live page, /api/assisted-install/v2")
-    say(f"  cluster     {directory}/auth/kubeconfig  # the OpenShift API, at the same address")
+    say(f"  cluster     {directory / RunFile.KUBECONFIG}  # the OpenShift API, at the same address")
     if server.server_port == Port.ASSISTED_SERVICE:
         say(f"  wait-for    agentlab wait-for install-complete --dir {directory}")
     say(f"  run page    {page.url}")

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ..documents import load_json, read_file
-from ..plan import faults, ipi, phases
+from ..plan import faults, ipi, names, phases
 from ..plan.machines import Node, carried
 from ..plan.model import Plan
 from ..plan.modes import MODES, Medium, Mode
+from ..vocabulary import RunFile
 from .links import Finding
 
-RECORD = "logs/cluster.json"
-"""The cluster as the service returned it last to a wait, in the run directory (`waitfor.Recorder`)."""
 Run = Callable[[list[str]], str]
 """Runs a command, and returns its output; raises OSError, also `FileNotFoundError` without the program."""
 CD, MINIMAL, STICK, NETWORK, LUN = "CD", "CD without a root file system", "USB stick", "network", "LUN"
@@ -65,7 +64,7 @@ def findings(plan: Plan, run_dir: Path, command: Run = run) -> Iterator[Finding]
 def recorded(run_dir: Path) -> dict[str, Mapping[str, Any]]:
     """Return the hosts of the wait's record, by the MACs of their NICs; `inventory` is what the agent reported. Empty without one."""
     try:
-        hosts = load_json(read_file(run_dir / RECORD), name=RECORD)["hosts"]
+        hosts = load_json(read_file(run_dir / RunFile.LAST_CLUSTER), name=RunFile.LAST_CLUSTER)["hosts"]
         found = [
             {**host, "inventory": load_json(host["inventory"], name="inventory")}
             for host in hosts
@@ -86,7 +85,7 @@ def _host(node: Node, hosts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, An
 
 
 def _boots(plan: Plan, hosts: Mapping[str, Mapping[str, Any]], run_dir: Path) -> Iterator[Finding]:
-    log = inserted(Path(plan["services"]["directory"]) / "bmc/log")
+    log = inserted(Path(names.service_log(plan["services"]["directory"], "bmc")))
     for node in plan["nodes"]:
         mode = MODES[phases.boot_mode(plan) if node.get("day2") else plan["boot"]["mode"]]
         if node["role"] == faults.EXTRA or not mode.boots:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..plan import faults, proxied
+from ..plan import faults, names, proxied
 from ..plan.machines import interfaces
 from ..plan.model import Plan
 from ..vocabulary import Port
@@ -26,10 +26,11 @@ def findings(plan: Plan) -> Iterator[Finding]:
         for node in plan["nodes"]
         if node["role"] != faults.EXTRA
     }
-    directory, expected = Path(plan["services"]["directory"]), ", ".join(nodes)
+    expected = ", ".join(nodes)
+    proxy, mirror = (Path(names.service_log(plan["services"]["directory"], name)) for name in ("proxy", "registry"))
     try:
-        connections = [one for one in responses(directory / "proxy/log") if one.method == CONNECT and one.status == 200]
-        requests = [one for one in responses(directory / "registry/log") if CONTENT.match(one.uri)]
+        connections = [one for one in responses(proxy) if one.method == CONNECT and one.status == 200]
+        requests = [one for one in responses(mirror) if CONTENT.match(one.uri)]
     except OSError as error:
         yield Finding("pulls through the proxy", expected, f"{error.filename}: {error.strerror}")
         return

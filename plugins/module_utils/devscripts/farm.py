@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..bmc import kinds
 from ..documents import read_file
 from ..plan import disks, inputs
 from ..plan.inventory import HINTS
@@ -90,20 +91,20 @@ def write(plan: Plan, run_dir: Path, folder: Path) -> list[Path]:
 def _ironic(node: Node, cluster: str) -> dict[str, Any]:
     """Return a node as Ironic's `baremetal create` takes it, and dev-scripts keeps it."""
     bmc = node["bmc"]
+    kind = kinds.of_address(bmc["address"]) or kinds.default()
     hints = {_HINTS[key]: value for key, value in disks.given(node.get("root_device_hints")).items()}
     hints |= {"name": node["root_device"]} if node["root_device"] else {}
     return {
         **({"agentlab_quirks": bmc["quirks"]} if bmc.get("quirks") else {}),
         "name": f"{cluster}-{node['name']}",
-        "driver": "redfish",
+        "driver": kind.drivers[0],
         "resource_class": "baremetal",
         "driver_info": {
             "username": bmc["username"],
             "password": bmc["password"],
             "address": bmc["address"],
             # The lab's BMCs have an authority of the lab's.
-            "redfish_verify_ca": bmc.get("ca_file")
-            or str(bool(node.get("bare_metal") and bmc.get("verify_ca") is not False)),
+            kind.ca_key: bmc.get("ca_file") or str(bool(node.get("bare_metal") and bmc.get("verify_ca") is not False)),
         },
         "ports": [{"address": nic["mac"], "pxe_enabled": not index} for index, nic in enumerate(node["nics"])],
         "properties": {

@@ -26,8 +26,8 @@ from .xmldiff import difference, element, text, unified
 if TYPE_CHECKING:
     import libvirt
 
-LOG = Path("dhcp/log")
-"""dnsmasq's log, below the directory of the lab's services, as theirs."""
+SERVICE = "dhcp"
+"""Name of the directory with dnsmasq's log, which is among those of the lab's services."""
 DNSMASQ = "{http://libvirt.org/schemas/network/dnsmasq/1.0}"
 
 

@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..vocabulary import RunFile
 from . import phases
 from .machines import address_of
 from .model import Plan
@@ -130,7 +131,7 @@ def closing(access: Access, *, client: str = "kubectl") -> list[str]:
         ),
         *([("add nodes", access.verb("add-nodes"))] if plan is not access.plan else []),
         ("console", plan["endpoints"]["console"]["url"]),
-        ("password", f"of kubeadmin: {run_dir}/auth/kubeadmin-password"),
+        ("password", f"of kubeadmin: {run_dir / RunFile.PASSWORD}"),
         ("logs", logs),
         ("remove it", access.verb("destroy")),
     ]

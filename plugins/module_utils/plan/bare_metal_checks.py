@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..bmc import kinds
 from . import boot_modes, inventory, links
-from .bmcs import SCHEMES
 from .build import node_names, node_roles
 from .faults import KINDS
 from .modes import those
@@ -71,13 +71,9 @@ def check_machines(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 yield (*place, field), None, "is a value of a VM, which an existing machine has already; remove it"
         if address := bmc.get("address"):
             addresses.append(((*place, "bmc", "address"), address))
-            scheme = address.partition("://")[0].partition("+")[0]
-            if scheme not in SCHEMES:
-                yield (
-                    (*place, "bmc", "address"),
-                    address,
-                    f"must be Redfish: one of {', '.join(SCHEMES)}, with +http or +https",
-                )
+            if kinds.of_address(address) is None:
+                forms = " or ".join(kind.addresses() for kind in kinds.KINDS.values())
+                yield (*place, "bmc", "address"), address, f"must be {forms}"
         if bmc.get("ca_file") and bmc.get("verify_ca") is False:
             yield (*place, "bmc", "ca_file"), bmc["ca_file"], "contradicts `verify_ca: false`; remove one"
         if bmc.get("quirks") and "eject_refused_while_on" in bmc["quirks"] and profile["boot"]["eject"] != "never":

@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
 from ..addresses import in_url
+from ..bmc.redfish.address import systems_url
 from ..vocabulary import MAKERS, PAYLOAD_REPOSITORY, REGISTRY, RELEASE_REPOSITORY, WITH_VIPS, ClusterNames, Port
-from . import bmcs, dialog, faults, hypervisors, ipi, iscsi, names, outside_build, proxied, tests
+from . import dialog, faults, hypervisors, ipi, iscsi, names, outside_build, proxied, tests
 from .balancers import balancer, balances
 from .boot_modes import boot, mode_of, node_disks
 from .fields import Addressing, Platform, Role
@@ -52,7 +53,6 @@ from .outside import balancing
 from .presets import DAY2, DEFAULTS, FAMILIES, ROLES
 
 T = TypeVar("T")
-_IF_CHANGED = ("hosts_in", "fencing_by", "mirrors_file", "manifests", "manifests_dir")
 _IF_GIVEN = ("secure_boot", "screen", "screen_steps", "root_device_hints")
 
 
@@ -232,7 +232,7 @@ def lab_services(given: ServicesOptions, gateway: str, domain: str, state_dir: s
         "host": f"virthost.{domain}",
         "directory": directory,
         "registry": cast(Registry, {**given["registry"], "storage": f"{directory}/registry/storage"}),
-        "bmc": cast(BmcService, {**given["bmc"], "url": bmcs.systems_url(gateway, given["bmc"]["port"])}),
+        "bmc": cast(BmcService, {**given["bmc"], "url": systems_url(gateway, given["bmc"]["port"])}),
         "http": {
             "port": given["http"]["port"],
             "url": f"http://{in_url(gateway)}:{given['http']['port']}",
@@ -278,10 +278,9 @@ def installer(profile: Profile, networks: list[Network], services: Services) -> 
         "install_config": deepcopy(given["install_config"]),
         "agent_config": deepcopy(given["agent_config"]),
     }
-    for name in _IF_CHANGED:
-        if given[name] != DEFAULTS["installer"][name]:  # type: ignore[literal-required]
-            made[name] = deepcopy(given[name])  # type: ignore[literal-required]
-    return made
+    keys, defaults = Installer.__optional_keys__, cast(Mapping[str, object], DEFAULTS["installer"])
+    changed = {key: deepcopy(value) for key, value in given.items() if key in keys and value != defaults[key]}
+    return cast(Installer, {**made, **changed})
 
 
 def _or(value: T | None, default: T) -> T:
@@ -340,7 +339,7 @@ def _mac(cluster: str, given: Mapping[str, NicOptions], index: int, nic: str) ->
 def _nodes(profile: Profile, cluster: str, networks: list[Network]) -> list[Node]:
     nodes: list[Node] = []
     bmc, state_dir = profile["services"]["bmc"], state_directory(profile, cluster)
-    systems = f"redfish-virtualmedia+{bmcs.systems_url(networks[0]['subnets'][0]['gateway'], bmc['port'])}"
+    systems = f"redfish-virtualmedia+{systems_url(networks[0]['subnets'][0]['gateway'], bmc['port'])}"
     for index, (name, role, number) in enumerate(node_names(profile)):
         size, override = machine(profile, name, role), profile["nodes"].get(name, {})
         domain = f"{cluster}_{role}_{number}"

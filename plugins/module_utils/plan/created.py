@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..state import Item
 from . import hypervisors
 from .balancers import of_sandbox
@@ -37,3 +39,13 @@ def items(plan: Plan, host: str) -> list[Item]:
     more = [*beyond, *(["faults"] if of_lab(plan) else [])]
     named += [("service", name) for name in ("bmc", "registry", "http", "ntp", *more)]
     return [{"kind": kind, "name": name, "host": host} for kind, name in named]
+
+
+def on_host(created: Sequence[Item] | None, host: str | None) -> list[Item] | None:
+    """Return what a list has with an inventory host; None if that is nothing: the list, or this part of it, is lost.
+
+    host: None for the whole list.
+    """
+    if created is None or host is None:
+        return None if created is None else [*created]
+    return [item for item in created if item["host"] == host] or None

@@ -10,6 +10,7 @@ from . import ipi, phases
 from .faults import of_kind
 from .model import Plan
 from .modes import MODES
+from .outside import LAB, machines
 
 _MANIFESTS = "cluster-manifests"
 
@@ -17,22 +18,38 @@ _MANIFESTS = "cluster-manifests"
 class Derived(TypedDict):
     """What follows from a plan.
 
-    flow: how the cluster is installed. host: what a hypervisor is entered from, in the inventory; empty: itself. several: whether it is one
-    of several hypervisors. mode: how machines boot; start: from which file of the run directory; joining: the mode of day-2 nodes.
+    flow: how the cluster is installed. host: what a hypervisor is entered from, in the inventory; empty: itself. sandbox: whether the
+    hypervisor is one of ours; remote: whether it is reached by SSH, so that nothing on it was checked when the plan was made. several:
+    whether it is one of several hypervisors; further: and not the first one. machines: whether there are machines outside of the cluster;
+    images: whether one of them boots the lab's operating system. existing: whether a node is an existing machine. booted: names of the
+    nodes that the stage boot boots: those that are not of day 2; screens: of the nodes with steps on their screens.
+    mode: how machines boot; start: from which file of the run directory; joining: the mode of day-2 nodes.
     faults: whether something is done to machines during the installation; ejects: whether media are ejected after it. define: whether
-    the cluster is defined over REST. targets: of `create`, in order. token_hours: lifetime of the image's tokens; not given: they do
-    not expire. policy: the containers-policy.json(5) of live hosts, in `files` of the role agent_image; empty: none.
+    the cluster is defined over REST. snapshots: whether the wait saves the state of the lab. tests: whether the profile has some.
+    payload: whether the release is the lab payload. targets: of `create`, in order. token_hours: lifetime of the image's tokens; not
+    given: they do not expire. policy: the containers-policy.json(5) of live hosts, in `files` of the role agent_image; empty: none.
     """
 
     flow: Literal["agent", "ipi"]
     host: str
+    sandbox: bool
+    remote: bool
     several: bool
+    further: bool
+    machines: bool
+    images: bool
+    existing: bool
+    booted: list[str]
+    screens: list[str]
     mode: str
     start: str
     joining: str
     faults: bool
     ejects: bool
     define: bool
+    snapshots: bool
+    tests: bool
+    payload: bool
     targets: list[str]
     token_hours: NotRequired[float]
     policy: str
@@ -42,22 +59,35 @@ def derived(given: Mapping[str, Any]) -> Derived:
     """Return what follows from a plan; of an empty one, what roles do without a plan."""
     if not given:
         return {
-            "flow": "agent", "host": "", "several": False, "mode": "cdrom", "start": "", "joining": "cdrom", "faults": False, "ejects": False,
-            "define": False, "targets": [_MANIFESTS, "image"], "policy": "",
+            "flow": "agent", "host": "", "sandbox": False, "remote": False, "several": False, "further": False, "machines": False,
+            "images": False, "existing": False, "booted": [], "screens": [], "mode": "cdrom", "start": "", "joining": "cdrom",
+            "faults": False, "ejects": False, "define": False, "snapshots": False, "tests": False, "payload": True,
+            "targets": [_MANIFESTS, "image"], "policy": "",
         }  # fmt: skip
     plan = cast(Plan, given)
     boot, hypervisor, mode = plan["boot"], plan["hypervisor"], MODES[plan["boot"]["mode"]]
-    eject = boot.get("eject")
+    eject, others = boot.get("eject"), machines(plan)
     found: Derived = {
         "flow": "ipi" if ipi.bootstrap(plan) else "agent",
         "host": "localhost" if hypervisor["kind"] == "sandbox" else "",
+        "sandbox": hypervisor["kind"] == "sandbox",
+        "remote": hypervisor["kind"] == "ssh",
         "several": "hypervisors" in plan or "further" in hypervisor,
+        "further": "further" in hypervisor,
+        "machines": bool(others),
+        "images": any(machine["image"] == LAB for machine in others),
+        "existing": any(node.get("bare_metal") for node in plan["nodes"]),
+        "booted": [node["name"] for node in plan["nodes"] if not node.get("day2")],
+        "screens": [node["name"] for node in plan["nodes"] if node.get("screen_steps")],
         "mode": boot["mode"],
         "start": f"{BOOT_ARTIFACTS}/{boot['script']}" if mode.medium == "network" else boot["image"],
         "joining": phases.boot_mode(plan),
         "faults": bool(plan["faults"]) or eject == "on_rebooting",
         "ejects": eject == "after",
         "define": mode.dialog,
+        "snapshots": bool(plan["snapshots"]),
+        "tests": bool(plan["tests"]),
+        "payload": plan["release"]["payload"] == "lab",
         "targets": [_MANIFESTS, *mode.targets],
         "policy": "signed.json" if any(of_kind(plan, "unsigned_image")) else "",
     }

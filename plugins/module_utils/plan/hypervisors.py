@@ -11,9 +11,9 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
+from ..bmc.redfish.address import systems_url
 from ..errors import LabError
 from . import names
-from .bmcs import systems_url
 from .hypervisor_model import Further, Hypervisor
 from .hypervisor_options import FurtherOptions
 from .machines import Network, Node, carried, interfaces, virtual

@@ -106,9 +106,9 @@ def _text(path: Path) -> str:
 
 def _authority(plan: Plan, run_dir: Path, check: bool) -> str:
     """Return the certificate of the run's authority, which `prepare` also creates."""
-    directory = run_dir / "tls"
-    made = certificates.ensure(directory, plan["cluster"]["name"], certificates.served_names(plan), check=check)
-    return f"{_LATER}\n" if check and made else (directory / "ca.crt").read_text(encoding="utf-8")
+    path = run_dir / RunFile.CA
+    made = certificates.ensure(path.parent, plan["cluster"]["name"], certificates.served_names(plan), check=check)
+    return f"{_LATER}\n" if check and made else path.read_text(encoding="utf-8")
 
 
 def _named(name: str, field: str, reader: Callable[[str], T]) -> T:

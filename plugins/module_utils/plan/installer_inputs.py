@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
-from .fields import Cidr, File, Host, Ip, Label, Mac, Name, Prefix, Repository, Size
+from .fields import Cidr, Directory, File, Host, Ip, Label, Mac, Name, Prefix, Repository, Size, Uuid
 
 
 class DigestSource(TypedDict):
@@ -42,6 +42,14 @@ class Bootstrap(TypedDict):
     """Its virtual CPUs."""
     memory_mib: Size
     """Its memory in MiB."""
+    domain: Name
+    """Name of its libvirt domain, of the lab payload's installer; a real one takes the infrastructure ID for it."""
+    uuid: Uuid
+    """UUID of that domain."""
+    console: Directory
+    """File on the hypervisor with what that domain writes to its serial console."""
+    image: Directory
+    """File on the hypervisor that it boots from: the live ISO with bootstrap.ign."""
 
 
 class _Installer(TypedDict):

@@ -1,7 +1,7 @@
 """Inventories of existing machines: dev-scripts' `ironic_nodes.json`, or the same in YAML, as the profile field `nodes`.
 
-The form is that of Ironic's `baremetal create`: `nodes`, each with `driver_info` (`address`, `username`, `password`,
-`redfish_verify_ca`), `ports` and `properties`; the hints to the root disk are `properties.root_device`. `agentlab_quirks` of a node is
+The form is that of Ironic's `baremetal create`: `nodes`, each with `driver_info` (`address`, `username`, `password`, and the
+key of the CA that the kind of BMC has), `ports` and `properties`; the hints to the root disk are `properties.root_device`. `agentlab_quirks` of a node is
 this project's own.
 """
 
@@ -11,16 +11,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..bmc import kinds
 from ..documents import DocumentError, load_yaml
 from . import files
-from .bmcs import KINDS
 from .build import node_names
 from .machine_options import NodeOptions
 from .options import Profile
 from .problems import Mismatch
 from .shapes import mismatches
 
-_DRIVERS = tuple(driver for kind in KINDS.values() for driver in kind.drivers)
 HINTS = {
     "hctl": "hctl", "model": "model", "vendor": "vendor", "serial": "serial_number", "size": "min_size_gigabytes",
     "wwn": "wwn", "rotational": "rotational",
@@ -100,14 +99,16 @@ def _machine(machine: object, index: int) -> dict[str, Any]:
     place = f"nodes[{index}]"
     if not isinstance(machine, Mapping):
         raise InventoryError(f"{place}: must be a mapping")
-    driver = machine.get("driver", "redfish")
-    if driver not in _DRIVERS:
+    driver = machine.get("driver", kinds.default().drivers[0])
+    kind = kinds.of_driver(driver)
+    if kind is None:
+        titles = " or ".join(one.title for one in kinds.KINDS.values())
         raise InventoryError(
-            f"{place}.driver is {driver!r}: BMCs are reached by Redfish: must be one of {', '.join(_DRIVERS)}"
+            f"{place}.driver is {driver!r}: BMCs are reached by {titles}: must be one of {', '.join(kinds.drivers())}"
         )
     about, properties = _part(machine, "driver_info", dict, place), _part(machine, "properties", dict, place)
     bmc = {key: about[key] for key in ("address", "username", "password") if key in about}
-    verify = about.get("redfish_verify_ca", True)
+    verify = about.get(kind.ca_key, True)
     if str(verify).lower() in ("true", "false"):
         bmc["verify_ca"] = str(verify).lower() == "true"
     else:

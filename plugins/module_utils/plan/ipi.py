@@ -40,7 +40,8 @@ def add(plan: Plan, profile: Profile) -> None:
         return
     machine, machine_size = plan["networks"][0], size(plan["release"]["payload"])
     nets = [ipaddress.ip_network(subnet["cidr"]) for subnet in machine["subnets"]]
-    mac = names.mac_address(plan["cluster"]["name"], NAME, 0)
+    cluster, state_dir = plan["cluster"]["name"], plan["hypervisor"]["state_dir"]
+    mac, domain = names.mac_address(cluster, NAME, 0), f"{cluster}-{NAME}"
     addresses = [str(net[BOOTSTRAP]) for net in nets]
     plan["installer"]["bootstrap"] = {
         "name": NAME,
@@ -50,6 +51,10 @@ def add(plan: Plan, profile: Profile) -> None:
         "cluster_provisioning_ip": str(nets[0][CLUSTER_PROVISIONING]),
         "vcpus": machine_size.vcpus,
         "memory_mib": machine_size.memory_mib,
+        "domain": domain,
+        "uuid": names.node_uuid(cluster, NAME),
+        "console": names.console(state_dir, domain),
+        "image": f"{state_dir}/{NAME}.iso",
     }
     machine["dns"]["hosts"] += [{"ip": ip, "names": [NAME]} for ip in addresses]
     for subnet, ip in zip(machine["subnets"], addresses, strict=True):

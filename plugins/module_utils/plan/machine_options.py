@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from .bmcs import QUIRKS
+from ..bmc.quirks import QUIRKS
 from .fields import (
     Bridge,
     File,

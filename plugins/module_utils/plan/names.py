@@ -12,6 +12,8 @@ from .hypervisor_model import Uplink
 _LINKS = ipaddress.IPv4Network("198.18.0.0/15")
 _MAX_LINK = 15
 _NODES = uuid.UUID("5f1a7c1e-8a3f-5d0c-9e55-0b6a0d3f2c11")
+SERVICE_LOG = "log"
+"""File in the directory of a service with what it logs, see `service_log`."""
 STATE_DIR = "/var/lib/agentlab"
 """Directory on the hypervisor with a directory for each cluster, unless a profile names another."""
 
@@ -51,6 +53,14 @@ def services_dir(state_dir: str) -> str:
     `state_dir` is that of the cluster.
     """
     return f"{state_dir}/services"
+
+
+def service_log(services_dir: str, name: str) -> str:
+    """Return the file in which service `name` logs.
+
+    `services_dir` is the directory of all services, `services.directory` in a plan; `name` is that of the service's own one in it.
+    """
+    return f"{services_dir}/{name}/{SERVICE_LOG}"
 
 
 def console_dir(state_dir: str) -> str:

@@ -7,8 +7,11 @@ import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from ..vocabulary import RunFile
 from .overrides import machine
 
 VERSION_SECONDS = 30
@@ -21,6 +24,15 @@ class InstallerBuildError(ValueError):
 
     The text follows the name in a message: "is not executable: chmod +x", say.
     """
+
+
+def program(installer: Mapping[str, Any], directory: str | Path) -> str:
+    """Return the path of the build of openshift-install that installs; "": none, which is agentlab's own installer.
+
+    installer: `release.installer` of a plan, or a part of it. A build from a repository is a link in `directory`, the run directory,
+    which the module `installer_build` makes.
+    """
+    return f"{directory}/{RunFile.OPENSHIFT_INSTALL}" if installer.get("git") else installer.get("binary") or ""
 
 
 def check(name: str, release: str | None) -> None:

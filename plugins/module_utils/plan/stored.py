@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from ..documents import Positions
-from . import hypervisors, names, screens, tests
+from . import hypervisors, ipi, names, screens, tests
 from .machines import interfaces
 from .model import Plan
 from .outside import machines
@@ -87,20 +87,22 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
         },
         **{("machines", index, "console"): one["console"] for index, one in enumerate(machines(plan))},
     }
+    if bootstrap := ipi.bootstrap(plan):
+        paths[("installer", "bootstrap", "console")] = bootstrap["console"]
+        paths[("installer", "bootstrap", "image")] = bootstrap["image"]
     for path, value in paths.items():
         if not value.startswith(hypervisor["state_dir"] + "/"):
             yield path, value, "must be in hypervisor.state_dir, which is removed with the cluster"
-    uplink = names.uplink(plan["cluster"]["name"])
+    uplink: Mapping[str, object] = {**names.uplink(plan["cluster"]["name"])}
     for name, found in hypervisor["uplink"].items():
-        if found != uplink[name]:  # type: ignore[literal-required]
-            wanted = uplink[name]  # type: ignore[literal-required]
+        if found != uplink[name]:
             yield (
                 ("hypervisor", "uplink", name),
                 found,
-                f"must be {wanted}: what removes the cluster finds it by the cluster's name",
+                f"must be {uplink[name]}: what removes the cluster finds it by the cluster's name",
             )
-    for name in ("networks", "nodes"):
-        if not plan[name]:  # type: ignore[literal-required]
+    for name, empty in (("networks", not plan["networks"]), ("nodes", not plan["nodes"])):
+        if empty:
             yield (name,), None, "must not be empty"
     for index, network in enumerate(plan["networks"]):
         if not network["subnets"]:

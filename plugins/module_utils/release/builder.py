@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..documents import load_json
 from ..log import Log
@@ -66,6 +67,54 @@ class Builder:
     def _say(self, line: str) -> str:
         self.log("info", f"payload: {line}")
         return line
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a payload is to be, and where.
+
+    overrides: replacements of components, by their names; version: of OpenShift, None for the newest; force: whether it is built even if
+    it exists; storage: directory of a registry that gets its images, too; ironic: whether a real Ironic is made with it.
+    """
+
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    version: str | None = None
+    force: bool = False
+    storage: str | None = None
+    ironic: bool = False
+
+
+class Ensured(NamedTuple):
+    """changed: whether anything was made, or would be; payload: the builder's report, empty if it would be built.
+
+    before, after: its hashes, or words in their place; pushed: number of files added to the registry's storage, None without one.
+    """
+
+    changed: bool
+    payload: dict[str, Any]
+    before: str
+    after: str
+    pushed: int | None = None
+
+
+def ensure(builder: Builder, wanted: Wanted, *, check: bool = False) -> Ensured:
+    """Build the payload unless it exists, and write it to the storage. check: only look. Raises `PayloadError`."""
+    words = [word for name, source in sorted(wanted.overrides.items()) for word in ("--override", f"{name}={source}")]
+    words += ["--release", wanted.version] if wanted.version else []
+    before = builder("build", "--check", *words)
+    changed, payload = before is None or wanted.force, before or {}
+    if changed and not check:
+        payload = builder("build", *(["--force"] if wanted.force else []), *words)
+    ensured = Ensured(changed, payload, (before or {}).get("hash", "none"), payload.get("hash", "to be built"))
+    if not payload:
+        return ensured
+    if wanted.storage:
+        more = ["--check"] if check else []
+        added = builder("push", wanted.storage, "--payload", payload["directory"], *more)["added"]
+        ensured = ensured._replace(changed=changed or added > 0, pushed=added)
+    if wanted.ironic and not check:
+        ensured = ensured._replace(payload={**payload, **builder(payload["iso"], program="ipi.images")})
+    return ensured
 
 
 def _cause(lines: Sequence[str]) -> str:

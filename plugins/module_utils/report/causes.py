@@ -22,7 +22,7 @@ from ..plan import hypervisors
 from ..plan.faults import EXTRA
 from ..plan.machines import carried, interfaces, virtual
 from ..plan.outside import machines
-from ..vocabulary import FAILED_WITH_CLUSTER, Port, Stage, Status
+from ..vocabulary import FAILED_WITH_CLUSTER, Port, RunFile, Stage, Status
 from .evidence import RESTARTS, Facts
 
 SURE, LIKELY = 60.0, 360.0
@@ -361,7 +361,7 @@ def _cluster(facts: Facts) -> Iterator[Cause]:
         yield Cause(f"the cluster fails a validation: {message}", facts.again(), grace)
     last = next((e for e in reversed(facts.events) if e["severity"] in ("error", "critical")), None)
     if last:
-        yield Cause(f"last error event: {last['message']}", f"less {facts.access.run_dir}/logs/events.json")
+        yield Cause(f"last error event: {last['message']}", f"less {facts.access.run_dir}/{RunFile.LAST_EVENTS}")
 
 
 def _pods(facts: Facts) -> Iterator[Cause]:

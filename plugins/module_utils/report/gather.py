@@ -266,12 +266,10 @@ class Gatherer:
             events = client.events(envs[0]["id"]) if envs else []
         except AssistedError as error:
             self.facts.refusal = watcher.refusal(error)
-            record = self.run_dir / "logs"
-            if not (record / "cluster.json").exists():
+            paths = [self.run_dir / name for name in (RunFile.LAST_CLUSTER, RunFile.LAST_EVENTS)]
+            if not paths[0].exists():
                 raise RuntimeError(str(error)) from error
-            cluster, events = (
-                load_json(read_file(record / f"{name}.json"), name=f"{name}.json") for name in ("cluster", "events")
-            )
+            cluster, events = (load_json(read_file(path), name=path.name) for path in paths)
         self.facts.cluster, self.facts.events = cluster, events
         self._json("assisted/cluster.json", cluster)
         self._json("assisted/events.json", events)
@@ -280,7 +278,7 @@ class Gatherer:
         self.facts.installer = failure(self.run_dir)
 
     def _kube(self) -> None:
-        kube = ClusterClient(self.run_dir / "auth" / "kubeconfig", tape=self.tape)
+        kube = ClusterClient(self.run_dir / RunFile.KUBECONFIG, tape=self.tape)
         nodes = kube.nodes()
         self._json("cluster/nodes.json", nodes)
         self._json("cluster/clusterversion.json", kube.cluster_version())

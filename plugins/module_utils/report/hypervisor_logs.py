@@ -20,7 +20,7 @@ from ..documents import load_json
 from ..errors import LabError
 from ..files import new_file
 from ..libvirt import LOGS as QEMU_LOGS
-from ..plan import hypervisors
+from ..plan import hypervisors, names
 from ..plan.machines import carried
 from ..plan.model import Plan
 from ..plan.modes import MODES
@@ -29,8 +29,8 @@ from ..sandbox import namespaces
 from .host_logs import Keep, unpack_into
 from .ssh import run
 
-SCREEN = "screen"
-FOLDERS = ("console", "libvirt", "services", SCREEN)
+SCREEN, SERVICES = "screen", "services"
+FOLDERS = ("console", "libvirt", SERVICES, SCREEN)
 """Folders of the report with what a hypervisor has; in `SCREEN` are pictures."""
 ARCHIVE = "logs.tar.xz"
 """Name of the archive in the cluster's state directory."""
@@ -109,10 +109,15 @@ def qemu(plan: Plan, keep: Keep) -> None:
         _file(keep, f"libvirt/qemu/{path.name}", path)
 
 
+def service_log(name: str) -> str:
+    """Return where the log of service `name` is kept, in the directory with the collected logs."""
+    return f"{SERVICES}/{name}.log"
+
+
 def services(plan: Plan, keep: Keep) -> None:
     """Keep the logs of the lab's services. Raises `OSError`."""
-    for path in sorted(Path(plan["services"]["directory"]).glob("*/log")):
-        _file(keep, f"services/{_prefix(plan)}{path.parent.name}.log", path)
+    for path in sorted(Path(plan["services"]["directory"]).glob(f"*/{names.SERVICE_LOG}")):
+        _file(keep, service_log(f"{_prefix(plan)}{path.parent.name}"), path)
 
 
 def consoles(plan: Plan, keep: Keep) -> None:

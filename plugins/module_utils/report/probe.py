@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 
 from ..cluster.pulled import Contents
-from ..plan import phases
+from ..plan import names, phases
 from ..plan.machines import virtual
 from ..plan.model import Plan
 from ..sandbox import services
@@ -154,7 +154,8 @@ class Probe:
         self.address = rendezvous_ip(plan, run_dir)
         self.facts, self.polled = Facts(plan=self.plan, rendezvous_ip=self.address, run_dir=run_dir.absolute()), 0.0
         self.ask_units = time.monotonic() + UNITS_AFTER
-        self.pulls, self.progress = Contents(Path(plan["services"]["directory"]) / "registry/log"), set[Hashable]()
+        self.pulls = Contents(Path(names.service_log(plan["services"]["directory"], "registry")))
+        self.progress = set[Hashable]()
 
     def __call__(self, seen: Seen) -> Diagnosis:
         found = Diagnosis(self.causes(seen), self.progress)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from ..vocabulary import RunFile
+
 SSH = (
     "ssh",
     "-o",
@@ -39,7 +41,7 @@ def ssh(run_dir: Path, address: str, *, batch: bool = True, key: Path | None = N
         *SSH,
         *(("-o", "BatchMode=yes") if batch else ()),
         "-i",
-        str(key or run_dir / "ssh" / "id_ecdsa"),
+        str(key or run_dir / RunFile.SSH_KEY),
         f"core@{address}",
     )
 

@@ -23,13 +23,12 @@ from ..plan.access import Access
 from ..plan.machines import Node
 from ..plan.model import Plan
 from ..redact import redact
+from ..vocabulary import RunFile
 from ..watch import Seen
 from .causes import UNKNOWN
 from .hypervisor_logs import domain_states
 from .probe import Probe
 
-RECORD = "logs/cluster.json"
-"""The cluster as the service returned it last to a wait, in the run directory."""
 _FAILED = ("failure", "error")
 _RESULTS: dict[str | None, Literal["ok", "failed"]] = {"ok": "ok", "failed": "failed"}
 
@@ -138,7 +137,7 @@ def collect(plan: Plan, run_dir: Path, *, inside: bool) -> Status:
         with ThreadPoolExecutor(max_workers=len(plan["nodes"]) + 1) as pool:
             pending = pool.submit(_ask, run_dir)
             nodes = secrets.into(plan, secrets.of(plan, run_dir))["nodes"]
-            ca = str(run_dir / "tls/ca.crt")
+            ca = str(run_dir / RunFile.CA)
             machines = dict(pool.map(lambda node: (node["name"], _machine(node, ca)), nodes))
             machines |= _outside(plan)
             live = pending.result()
@@ -236,7 +235,7 @@ def _ask(run_dir: Path) -> dict[str, Any] | None:
 
 def _recorded(run_dir: Path) -> dict[str, Any] | None:
     try:
-        return _shaped(load_json(read_file(run_dir / RECORD), name=str(run_dir / RECORD)))
+        return _shaped(load_json(read_file(run_dir / RunFile.LAST_CLUSTER), name=str(run_dir / RunFile.LAST_CLUSTER)))
     except (OSError, ValueError):
         return None
 

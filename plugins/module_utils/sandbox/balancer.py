@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..addresses import in_url
 from ..errors import LabError
+from ..plan import names
 from ..plan.balancer import Balancer
 from ..plan.balancers import STATS_PORT
 from ..plan.model import Plan
@@ -73,7 +74,7 @@ def render(plan: Plan, base: Path, haproxy: str) -> Service:
         processes.Program(
             _PROGRAM,
             ["/bin/sh", "-c", f'"{haproxy}" -c -f "{path}" && exec "{haproxy}" -db -f "{path}"'],
-            base / "log",
+            base / names.SERVICE_LOG,
             {},
             (path,),
         ),

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..errors import LabError
+from ..plan import names
 from ..plan.iscsi import addresses
 from ..plan.machines import Disk
 from ..plan.model import Plan
@@ -54,7 +55,7 @@ def render(plan: Plan, base: Path, tgtd: str, tgtadm: str) -> Service:
 
     portals = [f"portal={address}:{settings['port']}" for address in addresses(settings)]
     argv = [tgtd, "-f", "--iscsi", ",".join(portals)]
-    program = processes.Program(NAME, argv, base / "log", environment, ())
+    program = processes.Program(NAME, argv, base / names.SERVICE_LOG, environment, ())
     return Service(program, {}, settings["port"], "tcp", healthy, (base,))
 
 

@@ -42,7 +42,8 @@ def served(plan: Plan, work: Path) -> Iterator[Served]:
         raise LabError(
             f"{users} does not exist: cluster {plan['cluster']['name']} has no registry yet; prepare makes it"
         )
-    certificates.ensure(work / "tls", plan["cluster"]["name"], ["127.0.0.1"])
+    tls = work / "tls"
+    certificates.ensure(tls, plan["cluster"]["name"], ["127.0.0.1"])
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -53,7 +54,7 @@ def served(plan: Plan, work: Path) -> Iterator[Served]:
         "http": {
             "addr": f"127.0.0.1:{port}",
             "secret": work.name,
-            "tls": {"certificate": f"{work}/tls/server.crt", "key": f"{work}/tls/server.key"},
+            "tls": {"certificate": f"{tls}/server.crt", "key": f"{tls}/server.key"},
         },
         "auth": {"htpasswd": {"realm": "agentlab", "path": str(users)}},
     }
@@ -65,7 +66,7 @@ def served(plan: Plan, work: Path) -> Iterator[Served]:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         _wait(process, port, work / "log")
-        yield Served(f"127.0.0.1:{port}", (work / "tls/ca.crt").read_text())
+        yield Served(f"127.0.0.1:{port}", (tls / "ca.crt").read_text())
     finally:
         process.terminate()
         process.wait()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..libvirt import network
+from ..plan import names
 from ..plan.iscsi import NETWORK
 from ..plan.machines import Network
 from ..plan.model import Plan
@@ -26,7 +27,7 @@ def ensure(connection: libvirt.virConnect, plan: Plan, owner: Owner, *, check: b
     hypervisor = plan["hypervisor"]
     private = hypervisor["kind"] == "sandbox"
     # In a sandbox there is no system log.
-    log = Path(plan["services"]["directory"]) / network.LOG if private else None
+    log = Path(names.service_log(plan["services"]["directory"], network.SERVICE)) if private else None
     if log and not check:
         log.parent.mkdir(parents=True, exist_ok=True)
     if private and hypervisor.get("further") and not check:

@@ -20,6 +20,7 @@ from ..plan.machines import Node
 from ..plan.model import Plan
 from ..plan.outside import LAB, Machine, machines
 from ..state.owner import Owner
+from ..vocabulary import RunFile
 from . import balancer
 from .machines import create
 
@@ -69,7 +70,7 @@ def write_images(plan: Plan, run_dir: Path, base: Path | None, *, check: bool = 
     mine = [machine for machine in machines(plan) if machine["image"] == LAB]
     if not mine:
         return []
-    public, authority = run_dir / "ssh/id_ecdsa.pub", run_dir / "tls/ca.crt"
+    public, authority = run_dir / RunFile.SSH_PUBLIC_KEY, run_dir / RunFile.CA
     if base is None or (check and not public.exists()):
         return [{"name": one["name"], "before": "", "after": f"image of {one['name']}\n"} for one in mine]
     if not public.exists():

@@ -24,7 +24,7 @@ from ..addresses import in_url, version
 from ..boot import peers as forwarding
 from ..boot import sessions, simulator
 from ..errors import LabError
-from ..plan import hypervisors
+from ..plan import hypervisors, names
 from ..plan.balancers import of_sandbox
 from ..plan.machines import carried
 from ..plan.model import BmcService, Plan, Registry
@@ -194,7 +194,7 @@ def _bmc(plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str
     program = processes.Program(
         "bmc",
         [sys.executable, "-I", f"{base}/emulator.py", f"{base}/emulator.conf"],
-        base / "log",
+        base / names.SERVICE_LOG,
         {"TMPDIR": f"{base}/tmp", "no_proxy": "*", "NO_PROXY": "*"},
         tuple(files),
     )
@@ -229,7 +229,7 @@ def _registry(
         **_protected(base, settings, tls),
     }
     argv = [find_program("docker-registry", "docker-registry", "registry"), "serve", f"{base}/config.yml"]
-    program = processes.Program("registry", argv, base / "log", {}, tuple(files))
+    program = processes.Program("registry", argv, base / names.SERVICE_LOG, {}, tuple(files))
     url = f"https://{in_url(addresses[0])}:{settings['port']}/v2/"
     return Service(
         program,
@@ -263,7 +263,7 @@ def _http(plan: Plan, base: Path, addresses: Sequence[str], private: bool) -> Se
         *([] if private else addresses),
     ]
     return Service(
-        processes.Program("http", argv, base / "log", {}, tuple(files)),
+        processes.Program("http", argv, base / names.SERVICE_LOG, {}, tuple(files)),
         files,
         port,
         "tcp",
@@ -287,7 +287,7 @@ def _ntp(plan: Plan, base: Path, addresses: Sequence[str], private: bool) -> Ser
     # -x: chronyd only serves the host's clock and never sets it.
     argv = [find_program("chronyd", "chrony"), "-x", "-d", "-u", "root", "-f", f"{base}/chrony.conf"]
     return Service(
-        processes.Program("ntp", argv, base / "log", {}, tuple(files)),
+        processes.Program("ntp", argv, base / names.SERVICE_LOG, {}, tuple(files)),
         files,
         port,
         "udp",
@@ -317,7 +317,7 @@ def _proxy(plan: Plan, base: Path) -> Service:
         f"visible_hostname {plan['services']['host']}",
         f"cache_effective_user {users[0]}",
         f"logformat lab {_PROXY_LINE}",
-        f"access_log stdio:{base}/log logformat=lab",
+        f"access_log stdio:{base / names.SERVICE_LOG} logformat=lab",
         "buffered_logs off",
         "cache deny all",
         "cache_log /dev/null",
@@ -330,12 +330,12 @@ def _proxy(plan: Plan, base: Path) -> Service:
     # -d 0: fatal errors go to stderr, too, which is the log; the cache log, where they would be, is not kept.
     argv = [find_program("squid", "squid"), "-N", "-d", "0", "-f", f"{base}/squid.conf"]
     return Service(
-        processes.Program(PROXY, argv, base / "log", {}, tuple(files)),
+        processes.Program(PROXY, argv, base / names.SERVICE_LOG, {}, tuple(files)),
         files,
         settings["port"],
         "tcp",
         lambda: socket.create_connection((plan["services"]["address"], settings["port"]), timeout=5).close(),
-        written={base / "log": users[0]},
+        written={base / names.SERVICE_LOG: users[0]},
     )
 
 

@@ -20,8 +20,9 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args, get_ty
 from .. import files
 from ..documents import DocumentError, load_json
 from ..redact import Redactor
+from ..vocabulary import RunFile
 
-FILE = "logs/events.jsonl"
+FILE = RunFile.EVENTS
 MAX_TEXT = 4000
 """Characters of a text; what is longer is cut."""
 MAX_BYTES = 64 << 20

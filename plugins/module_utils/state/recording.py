@@ -21,9 +21,10 @@ from ..documents import DocumentError, load_json
 from ..redact import MAX_LINE, Redactor
 from ..redact_shapes import HIDDEN
 from ..redact_words import is_innocent, is_secret_key
+from ..vocabulary import RunFile
 from .events import append
 
-FILE = "logs/recording.jsonl"
+FILE = RunFile.RECORDING
 MOST_BYTES = 64 << 20
 """Bytes of a recording at most, written and read."""
 _PIECE = MAX_LINE // 4  # bytes of a patch: a longer line is cut when it is gathered

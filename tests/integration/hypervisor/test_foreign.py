@@ -2,31 +2,60 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import ipaddress
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.ci import foreign, foreign_bmc
+from ansible_collections.agentlab.ocp.plugins.module_utils.bmc.quirks import QUIRKS
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import secrets
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces
 
 pytestmark = pytest.mark.slow
 
 IMAGE = b"an ISO that no firmware boots" * 4096
+PORT, SECONDS = 9443, 30
+
+
+@contextlib.contextmanager
+def hardware(metal: Any, address: str, upstream: str, quirk: str, authority: Path, log: Path) -> Iterator[None]:
+    """The BMC with the quirk, in the sandbox of the machine."""
+    command = [*metal.inside(), sys.executable, foreign_bmc.__file__, f"{address}:{PORT}", upstream, quirk]
+    process = subprocess.Popen([*command, "--log", str(log), "--ca", str(authority)])
+    try:
+        end = time.monotonic() + SECONDS
+        while not (log.exists() and log.read_text()):
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.05)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def machine(metal: Any, domain: str) -> dict[str, str | None]:
+    """Return the state of a domain, and the digest of what is in its CD drive."""
+    definition = ET.fromstring(metal.enter("virsh", "-c", "qemu:///system", "dumpxml", domain))
+    sources = definition.findall("devices/disk[@device='cdrom']/source")
+    files = [Path(path) for source in sources if (path := source.get("file"))]
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+    state = metal.enter("virsh", "-c", "qemu:///system", "domstate", domain).strip()
+    return {"state": state, "medium": digests[0] if digests else None}
 
 
 def test_each_quirk_alone(lab: Callable[[str, dict[str, Any]], Any], base: Path) -> None:
-    ours, metal = (
-        lab("ours", {"topology": "sno"}),
-        lab("metal", {"addressing": "static", "network": {"ipv4": foreign.NETWORK}}),
-    )
+    ours = lab("ours", {"topology": "sno"})
+    metal = lab("metal", {"addressing": "static", "network": {"ipv4": foreign.NETWORK}})
     ours.play("prepare")
     metal.play("prepare")
     address = str([*ipaddress.ip_network(ours.plan["networks"][0]["subnets"][0]["cidr"]).hosts()][-1])
@@ -35,34 +64,39 @@ def test_each_quirk_alone(lab: Callable[[str, dict[str, Any]], Any], base: Path)
     plan = secrets.into(metal.plan, secrets.of(metal.plan, metal.run_dir))
     [node], http = plan["nodes"], ours.plan["services"]["http"]
     Path(http["root"], "some.iso").write_bytes(IMAGE)
-    given = {
-        "system": node["uuid"],
-        "domain": node["domain"],
-        "upstream": plan["services"]["bmc"]["url"].partition("/redfish")[0],
-        "address": address,
-        "username": node["bmc"]["username"],
-        "password": node["bmc"]["password"],
-        "image": f"{http['url']}/some.iso",
-        "folder": str(base),
-        "quirks": foreign_bmc.QUIRKS,
-        "inside": metal.inside(),
-    }
-    (base / "given.json").write_text(json.dumps(given))
-    partner = Path(__file__).with_name("foreign_partner.py")
-    done = subprocess.run(
-        [*ours.inside(), sys.executable, str(partner), str(base / "given.json")],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "no_proxy": "*"},
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [one["quirk"] for one in found] == [*foreign_bmc.QUIRKS]
-    inserted = hashlib.sha256(IMAGE).hexdigest()
-    for one in found:
-        assert one["url"].startswith("redfish+https://")
-        assert one["boots"] == (["Hdd", "Cd"] if one["quirk"] == "boot_override_lost" else ["Cd"]), one
-        assert one["booted"] == {"state": "running", "medium": inserted}, one
-        assert one["released"] == {"state": "shut off", "medium": None}, one
+    upstream, authority = plan["services"]["bmc"]["url"].partition("/redfish")[0], base / "bmc/ca.crt"
+    partner = [
+        *ours.inside(),
+        sys.executable,
+        str(Path(__file__).with_name("foreign_partner.py")),
+        str(base / "given.json"),
+    ]
+    for quirk in foreign_bmc.QUIRKS:
+        given = {
+            "url": f"redfish+https://{address}:{PORT}/redfish/v1/Systems/{node['uuid']}",
+            "authority": str(authority),
+            "username": node["bmc"]["username"],
+            "password": node["bmc"]["password"],
+            "quirks": [*{quirk} & {*QUIRKS}],
+            "image": f"{http['url']}/some.iso",
+        }
+        (base / "given.json").write_text(json.dumps(given))
+        log, found = base / f"{quirk}.log", []
+        with hardware(metal, address, upstream, quirk, authority, log):
+            for act in ("boot", "release"):
+                done = subprocess.run(
+                    [*partner, act],
+                    capture_output=True,
+                    text=True,
+                    env={**os.environ, "no_proxy": "*"},
+                    timeout=120,
+                    check=False,
+                )
+                assert done.returncode == 0, (quirk, act, done.stderr)
+                found.append(machine(metal, node["domain"]))
+        assert found == [
+            {"state": "running", "medium": hashlib.sha256(IMAGE).hexdigest()},
+            {"state": "shut off", "medium": None},
+        ], quirk
+        boots = [line["boot"] for line in map(json.loads, log.read_text().splitlines()) if "boot" in line]
+        assert boots == (["Hdd", "Cd"] if quirk == "boot_override_lost" else ["Cd"]), quirk

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, redfish, sequence
+from ansible_collections.agentlab.ocp.plugins.module_utils.bmc.redfish.address import parse
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, sequence
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 
 
@@ -31,7 +32,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabErro
     ],
 )
 def test_address(address: str, root: str, system: str | None) -> None:
-    assert redfish.parse(address) == (root, system)
+    assert parse(address) == (root, system)
 
 
 @pytest.mark.parametrize(

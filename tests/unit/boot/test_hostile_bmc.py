@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot import redfish, replies
+from ansible_collections.agentlab.ocp.plugins.module_utils.bmc.quirks import Behavior
+from ansible_collections.agentlab.ocp.plugins.module_utils.bmc.redfish import client, replies
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import bmcs
 
 SYSTEM = "/redfish/v1/Systems/1"
 MEDIA = f"{SYSTEM}/VirtualMedia"
@@ -89,18 +89,18 @@ def server() -> Iterator[Bmc]:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redfish, "SERVER_RETRIES", 1)
-    monkeypatch.setattr(redfish, "MEDIUM_SECONDS", 0.0)
-    monkeypatch.setattr(redfish, "behavior", lambda __: bmcs.Behavior(busy_seconds=0.0, power_seconds=0.0))
+    monkeypatch.setattr(client, "SERVER_RETRIES", 1)
+    monkeypatch.setattr(client, "MEDIUM_SECONDS", 0.0)
+    monkeypatch.setattr(client, "behavior", lambda __: Behavior(busy_seconds=0.0, power_seconds=0.0))
 
 
-def connect(server: Bmc, path: str = SYSTEM) -> redfish.Bmc:
-    return redfish.Bmc("master-0", f"redfish+http://127.0.0.1:{server.server_port}{path}", "admin", "secret")
+def connect(server: Bmc, path: str = SYSTEM) -> client.Bmc:
+    return client.Bmc("master-0", f"redfish+http://127.0.0.1:{server.server_port}{path}", "admin", "secret")
 
 
-OPERATIONS: dict[str, Callable[[redfish.Bmc], object]] = {
-    "power": redfish.Bmc.power, "power_off": redfish.Bmc.power_off, "power_on": redfish.Bmc.power_on, "medium": redfish.Bmc.medium,
-    "insert": lambda bmc: bmc.insert("http://a/y.iso"), "eject": redfish.Bmc.eject, "boot_from_cd": redfish.Bmc.boot_from_cd,
+OPERATIONS: dict[str, Callable[[client.Bmc], object]] = {
+    "power": client.Bmc.power, "power_off": client.Bmc.power_off, "power_on": client.Bmc.power_on, "medium": client.Bmc.medium,
+    "insert": lambda bmc: bmc.insert("http://a/y.iso"), "eject": client.Bmc.eject, "boot_from_cd": client.Bmc.boot_from_cd,
 }  # fmt: skip
 OF_MEDIA = ("medium", "insert", "eject")
 
@@ -119,7 +119,7 @@ def operations(server: Bmc, names: Iterable[str] = tuple(OPERATIONS)) -> list[st
         return result
 
     bmc = attempt(lambda: connect(server))
-    if isinstance(bmc, redfish.Bmc):
+    if isinstance(bmc, client.Bmc):
         for name in names:
             attempt(functools.partial(OPERATIONS[name], bmc))
     return found

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.ci import foreign_bmc
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, redfish, replies
+from ansible_collections.agentlab.ocp.plugins.module_utils.bmc import quirks
+from ansible_collections.agentlab.ocp.plugins.module_utils.bmc.redfish import client, replies
+from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import bmcs
 
 UUID = "27946b59-9e44-4fa7-8e91-f3527a1ef094"
 ISO = b"an ISO" * 1000
@@ -131,7 +132,7 @@ def make(emulator: Callable[[], str], tmp_path: Path, monkeypatch: pytest.Monkey
         return Room(found, tmp_path / "log", files)
 
     yield start
-    first = redfish.Bmc("cleanup", f"redfish+{emulator()}/redfish/v1/Systems/{UUID}", "admin", "password")
+    first = client.Bmc("cleanup", f"redfish+{emulator()}/redfish/v1/Systems/{UUID}", "admin", "password")
     first.power_off()
     first.eject()
     for server in servers:
@@ -165,7 +166,7 @@ def test_media_are_changed_while_the_machine_is_off(make: Make, monkeypatch: pyt
     with pytest.raises(LabError, match=r"cannot eject: quirk eject_refused_while_on: .*agentlab power master-0 off"):
         machine.eject()
     assert len(room.log("path")) == asked, "nothing is sent that the BMC refuses"
-    monkeypatch.setattr(redfish, "MEDIUM_SECONDS", 0.0)
+    monkeypatch.setattr(client, "MEDIUM_SECONDS", 0.0)
     with pytest.raises(LabError, match=r"it reports a medium after 0 s: .*quirks is \[eject_refused_while_on\]"):
         room.machine().eject()
     machine.power_off()
@@ -200,7 +201,7 @@ def test_a_slow_post_is_waited_for(make: Make) -> None:
 
 
 def test_a_slow_post_has_a_limit_that_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(bmcs.QUIRKS, "slow_post", bmcs.QUIRKS["slow_post"]._replace(changes={"busy_seconds": 1.0}))
+    monkeypatch.setitem(quirks.QUIRKS, "slow_post", quirks.QUIRKS["slow_post"]._replace(changes={"busy_seconds": 1.0}))
     room = make("slow_post")
     machine = room.boot("slow_post")
     with pytest.raises(
@@ -241,7 +242,7 @@ def test_without_the_quirk_a_lost_override_boots_the_disk(make: Make) -> None:
 
 def test_all_quirks_at_once(make: Make) -> None:
     room = make(*foreign_bmc.QUIRKS)
-    machine = room.boot(*bmcs.QUIRKS)
+    machine = room.boot(*quirks.QUIRKS)
     assert room.log("boot") == ["Hdd", "Cd"] and machine.power() == "on"
 
 
@@ -251,4 +252,4 @@ def test_an_unknown_quirk_is_refused(make: Make) -> None:
 
 
 def test_the_simulator_shows_each_quirk() -> None:
-    assert {*bmcs.QUIRKS} | {"tasks"} == {*foreign_bmc.QUIRKS}
+    assert {*quirks.QUIRKS} | {"tasks"} == {*foreign_bmc.QUIRKS}

@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import booted
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, phases, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.modes import MODES
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
 GIB = 1 << 30
 ISO = "BOOT_IMAGE=/images/pxeboot/vmlinuz coreos.liveiso=lab-os-4.22.0 ignition.firstboot ignition.platform.id=metal\n"
@@ -63,7 +64,7 @@ def record(plan: Any, run_dir: Path, seen: str, *sources: str) -> None:
         for node in phases.installed(plan)
     ]
     (run_dir / "logs").mkdir(exist_ok=True)
-    (run_dir / booted.RECORD).write_text(json.dumps({"hosts": [*hosts, {"inventory": ""}, {}]}))
+    (run_dir / RunFile.LAST_CLUSTER).write_text(json.dumps({"hosts": [*hosts, {"inventory": ""}, {}]}))
 
 
 def log(plan: Any, *lines: str) -> None:
@@ -126,7 +127,7 @@ def test_what_is_not_recorded_is_left_out(text: str | None, tmp_path: Path) -> N
     plan = planned({}, tmp_path)
     if text is not None:
         (tmp_path / "logs").mkdir()
-        (tmp_path / booted.RECORD).write_text(text)
+        (tmp_path / RunFile.LAST_CLUSTER).write_text(text)
     assert list(booted.findings(plan, tmp_path, virsh)) == []
     log(plan, LINE.format(plan["nodes"][0]["uuid"], "InsertMedia", 204))
     assert found(plan, tmp_path, "") == [(True, "inserted by its BMC", "inserted by its BMC")]
@@ -285,7 +286,7 @@ def test_names_of_a_lab_with_ipv6(stack: str, tmp_path: Path) -> None:
 def test_time_servers_that_no_agent_reported(text: str, tmp_path: Path) -> None:
     plan = planned({}, tmp_path)
     record(plan, tmp_path, "CD", "_gateway")
-    path = tmp_path / booted.RECORD
+    path = tmp_path / RunFile.LAST_CLUSTER
     hosts = json.loads(path.read_text())["hosts"]
     path.write_text(json.dumps({"hosts": [{**host, "ntp_sources": text} for host in hosts]}))
     assert found(plan, tmp_path, "time") in ([], [(False, "192.168.111.1", "none")])

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.bmc import address
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swarm
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import Settings, SwarmError
-from ansible_collections.agentlab.ocp.plugins.module_utils.boot.redfish import Bmc
+from ansible_collections.agentlab.ocp.plugins.module_utils.bmc.redfish.client import Bmc
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import FakeAssisted
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.agentlab.ocp.plugins.module_utils.bmc.quirks import QUIRKS
 from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import farm
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import (
-    bmcs,
     capacity,
     configs,
     created,
@@ -216,7 +216,7 @@ def test_hosts_in_install_config_have_the_fields_of_the_installer(tmp_path: Path
 
 def test_the_table_of_quirks_is_documented() -> None:
     text = (Path(__file__).parents[3] / "docs/bare-metal.md").read_text()
-    for name, quirk in bmcs.QUIRKS.items():
+    for name, quirk in QUIRKS.items():
         assert f"| `{name}` | {quirk.meaning} | {quirk.remedy} |" in text
 
 

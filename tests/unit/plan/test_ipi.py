@@ -40,6 +40,22 @@ def test_the_bootstrap_machine_has_a_name_and_a_lease(tmp_path: Path) -> None:
     assert stored.findings(plan) == []
 
 
+def test_the_files_of_the_bootstrap_machine_are_removed_with_the_cluster(tmp_path: Path) -> None:
+    """The installer's simulator takes them from the plan, which users may change."""
+    plan = planned(tmp_path, LAB)
+    bootstrap = plan["installer"]["bootstrap"]
+    assert (bootstrap["domain"], bootstrap["console"]) == (
+        "ostest-bootstrap",
+        f"{plan['hypervisor']['console_dir']}/ostest-bootstrap.log",
+    )
+    bootstrap |= {"console": "/etc/passwd", "image": "/srv/bootstrap.iso"}
+    remedy = "must be in hypervisor.state_dir, which is removed with the cluster"
+    assert stored.findings(plan) == [
+        (("installer", "bootstrap", "console"), "/etc/passwd", remedy),
+        (("installer", "bootstrap", "image"), "/srv/bootstrap.iso", remedy),
+    ]
+
+
 def test_install_config_has_hosts_and_no_agent_config_is_written(tmp_path: Path) -> None:
     plan = planned(tmp_path, LAB)
     found = section(plan)

@@ -15,6 +15,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cli.status import tab
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import causes, status
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = json.loads((ROOT / "docs/status.schema.json").read_text())
@@ -39,7 +40,7 @@ def collect(plan: Plan, run_dir: Path) -> status.Status:
 
 def record(run_dir: Path, text: str) -> None:
     (run_dir / "logs").mkdir()
-    (run_dir / status.RECORD).write_text(text)
+    (run_dir / RunFile.LAST_CLUSTER).write_text(text)
 
 
 def test_of_a_plan(plan: Plan, tmp_path: Path) -> None:

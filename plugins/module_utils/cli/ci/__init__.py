@@ -26,7 +26,7 @@ from ...plan.model import Plan
 from ...report.page import junit
 from ...sandbox import faults, kvm, namespaces
 from ...terminal import say, say_or_drop
-from ...vocabulary import Exit
+from ...vocabulary import Exit, RunFile
 from .. import forward
 from ..cluster import add_cluster, become, find
 from ..places import PROFILES, ROOT, program
@@ -172,7 +172,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
         plan = rundir.load_plan(runner.run_dir) if (runner.run_dir / rundir.PLAN).exists() else None
         if plan is not None and args.keep:
             shared.write_pull_secret(runner.run_dir)
-        proxy = _proxy(args, plan, runner.run_dir / "logs/forward.log") if args.keep and not interrupt() else ""
+        proxy = _proxy(args, plan, runner.run_dir / RunFile.FORWARD_LOG) if args.keep and not interrupt() else ""
         shared.leave(result, later, here, plan, runner.run_dir, proxy=proxy, link=args.artifacts_url)
         if not args.keep and not interrupt():
             _report(done, runner.stage("destroy", last=True))

@@ -30,6 +30,7 @@ from ...report.secrets import of_run
 from ...state import write_atomic
 from ...state.owner import OwnerError
 from ...terminal import say_or_drop
+from ...vocabulary import RunFile
 from .. import lab, mirror, orphans
 from ..places import PLAYBOOKS, PROFILES, ROOT, run_dir
 
@@ -272,7 +273,7 @@ class Runner:
         """
         if not done.error:
             return outcome.Class.INSTALLED
-        log = self.run_dir / "logs/wait-for.log"
+        log = self.run_dir / RunFile.WAIT_LOG
         bootstrapped = log.exists() and _BOOTSTRAPPED in log.read_text(errors="replace")
         found = outcome.classify(done.name, done.error, done.exit_code, bootstrapped=bootstrapped)
         # An interruption is never the fault of the profile.
@@ -300,7 +301,7 @@ class Runner:
         expect = self.job["expect"]
         if expect is None:
             return done
-        stage, log = jobs.failing(expect), self.run_dir / "logs/wait-for.log"
+        stage, log = jobs.failing(expect), self.run_dir / RunFile.WAIT_LOG
         output = log.read_text() if log.exists() else ""
         wrong = [f"{text!r} is not in {log.name}" for text in expect["log"] if text not in output]
         if not done.error:

@@ -9,7 +9,7 @@ from typing import Any
 from ...documents import load_json, read_file
 from ...redact import redact
 from ...state.events import printable
-from ..status import RECORD
+from ...vocabulary import RunFile
 from .model import Connection
 
 GATHERED = "assisted/cluster.json"
@@ -22,7 +22,7 @@ def connections(run_dir: Path, report: Path) -> Iterator[Connection]:
 
     Raises `OSError` and `ValueError` for a record that cannot be read; without a record there are none.
     """
-    path = next((path for path in (report / GATHERED, run_dir / RECORD) if path.is_file()), None)
+    path = next((path for path in (report / GATHERED, run_dir / RunFile.LAST_CLUSTER) if path.is_file()), None)
     if path is None:
         return
     cluster = load_json(read_file(path), name=path.name)

@@ -24,7 +24,7 @@ from ...redact import redact
 from ...state.events import FILE, Event, event, moment, printable, read
 from ...vocabulary import RunFile, Status
 from ..gather import copy_redacted, give_to_owner, private
-from ..hypervisor_logs import SCREEN
+from ..hypervisor_logs import SCREEN, service_log
 from ..secrets import of_run
 from . import connectivity, history, intervals, leases, logs, pulls, timeline
 from .model import Cause, Connection, File, Lane, Mark, Result, Run, Screen, Source, Verdict
@@ -36,8 +36,8 @@ ALL_LINES = 40_000
 _LEAST = 50
 REPORT = "report"
 PAGE, DOCUMENT, JUNIT = "index.html", "run.json", "junit.xml"
-_COPIED = ("logs/*.log", "logs/*.jsonl", RunFile.INSTALLER_LOG, "logs/events.json", RunFile.PROFILE)
-_EVENTS, _RECORD = "assisted/events.json", "run/logs/events.json"
+_COPIED = ("logs/*.log", "logs/*.jsonl", RunFile.INSTALLER_LOG, RunFile.LAST_EVENTS, RunFile.PROFILE)
+_EVENTS, _RECORD = "assisted/events.json", f"run/{RunFile.LAST_EVENTS}"
 _MOST_FILES = 5000
 _SCREEN_BYTES = 300_000
 """Of all pictures on the page."""
@@ -322,10 +322,10 @@ def _evidence(cause: str, plan: Plan | None, files: Sequence[File]) -> str | Non
     if "validation" in cause:
         wanted.insert(0, "assisted/cluster.json")
     if "registry" in cause:
-        wanted.insert(0, "services/registry.log")
+        wanted.insert(0, service_log("registry"))
     if "token" in cause or "assisted" in cause:
         wanted.append("assisted/")
-    for start in (*wanted, "summary.txt", "run/logs/wait-for.log", f"run/{RunFile.INSTALLER_LOG}"):
+    for start in (*wanted, "summary.txt", f"run/{RunFile.WAIT_LOG}", f"run/{RunFile.INSTALLER_LOG}"):
         for path in paths:
             if path.startswith(start) and (_is_log(path) or not start.endswith("/")):
                 return path

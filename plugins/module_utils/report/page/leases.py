@@ -16,11 +16,12 @@ from ...plan.machines import interfaces
 from ...plan.model import Plan
 from ...redact import redact
 from ...state.events import Level, printable
+from ..hypervisor_logs import service_log
 from .model import Lane, Mark
 
 NAME = "dhcp"
 """The log's directory below the services' one."""
-LOG = f"services/{NAME}.log"
+LOG = service_log(NAME)
 MAX_READ = 4 << 20
 _LINE = re.compile(r"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (dnsmasq(?:-[a-z]{1,16})?)\[\d{1,9}\]: (.*)")
 _LEASE = re.compile(

@@ -11,9 +11,10 @@ from ...plan.machines import interfaces
 from ...plan.model import Plan
 from ...redact import redact
 from ...state.events import printable
+from ..hypervisor_logs import service_log
 from .model import Interval, Lane, Mark
 
-LOGS = ("services/registry.log", "services/proxy.log")
+LOGS = (service_log("registry"), service_log("proxy"))
 MAX_READ = 32 << 20
 """What is read of the end of the log: the pulls of dozens of hosts."""
 GAP = 2_000

@@ -23,7 +23,7 @@ from .model import Run
 
 ADDRESS = "127.0.0.1"
 _PACE = 1.0
-_WATCHED = (FILE, RunFile.STATE, "logs/wait-for.log", f"{REPORT}/summary.txt")
+_WATCHED = (FILE, RunFile.STATE, RunFile.WAIT_LOG, f"{REPORT}/summary.txt")
 _PIECE = 1 << 16
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",

@@ -20,6 +20,7 @@ from ...releases import LATEST
 from ...state import write_atomic
 from ...state.events import FILE, Event, EventLog, event, moment
 from ...state.recording import Answer, Player
+from ...vocabulary import RunFile
 from . import SERVICE, Replay, assisted, openshift
 
 SPEEDS = (0.01, 10_000.0)
@@ -176,7 +177,7 @@ def assets(directory: Path, replay: Replay, host: str, url: str) -> None:
              "*gencrypto.AuthConfig": {"WatcherAuthToken": "replay", "AgentAuthToken": "replay"}}  # fmt: skip
     installer.save(directory, state)
     certificates.ensure(directory / "tls", "replay", [host])
-    authority = base64.b64encode((directory / "tls" / "ca.crt").read_bytes()).decode()
+    authority = base64.b64encode((directory / RunFile.CA).read_bytes()).decode()
     kubeconfig = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -185,8 +186,8 @@ def assets(directory: Path, replay: Replay, host: str, url: str) -> None:
         "current-context": "replay",
         "users": [{"name": "replay", "user": {}}],
     }
-    write_atomic(directory / "auth" / "kubeconfig", rundir.dump(kubeconfig), 0o600)
-    write_atomic(directory / "auth" / "kubeadmin-password", "replay\n", 0o600)
+    write_atomic(directory / RunFile.KUBECONFIG, rundir.dump(kubeconfig), 0o600)
+    write_atomic(directory / RunFile.PASSWORD, "replay\n", 0o600)
     if replay.plan:
         write_atomic(directory / rundir.PLAN, rundir.dump(replay.plan), 0o600)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-import urllib.parse
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._deps import optional
-from ..errors import LabError
-from ..log import visible
-from ..plan.bmcs import KINDS, TRANSPORTS, behavior
+from ..._deps import optional
+from ...errors import LabError
+from ...log import visible
+from ..quirks import behavior
+from .address import parse
 from .replies import connector
 
 if TYPE_CHECKING:
@@ -24,42 +24,13 @@ MEDIUM_SECONDS = 30.0
 REQUEST_SECONDS = 600
 CONNECT_SECONDS = 10
 SERVER_RETRIES, SERVER_DELAY = 5, 2  # seconds: an emulator answers again when its libvirtd does
-EXAMPLE = "redfish-virtualmedia+https://host/redfish/v1/Systems/1"
-
-
-class Address(NamedTuple):
-    """Where a BMC is: `root` URL of the service, `system` path of the machine (None: the only one).
-
-    `root` has no path. `system` is without a slash at its end.
-    """
-
-    root: str
-    system: str | None
-
-
-def parse(address: str) -> Address:
-    """Take apart a BMC address as install-config has it, `redfish-virtualmedia+https://host:port/redfish/v1/Systems/1`.
-
-    The scheme is one of the kind with a transport, `+http` or `+https` (https when not given), or plain `http`, `https`.
-    Raises `LabError`.
-    """
-    scheme, separator, rest = address.partition("://")
-    driver, __, transport = scheme.rpartition("+")
-    if not driver and transport in KINDS["redfish"].schemes and transport not in TRANSPORTS:
-        transport = "https"
-    if transport not in TRANSPORTS:
-        raise LabError(f"BMC address {address}: transport {transport!r} is neither http nor https: {EXAMPLE}")
-    parts = urllib.parse.urlsplit(f"{transport}://{rest}")
-    if not separator or not parts.hostname:
-        raise LabError(f"BMC address {address}: it has no host: {EXAMPLE}")
-    return Address(f"{transport}://{parts.netloc}", parts.path.rstrip("/") or None)
 
 
 class Bmc:
     """One machine as its BMC shows it. Every refusal and every failure of the network is a `LabError` of one line.
 
     name: the machine's, for messages; verify: whether its certificate is checked, or the path of the CA to check with; quirks: names
-    of `bmcs.QUIRKS`.
+    of `quirks.QUIRKS`.
     """
 
     def __init__(

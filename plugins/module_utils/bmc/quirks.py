@@ -1,4 +1,4 @@
-"""BMCs of existing machines: their kinds, and quirks as a table: name -> what it means, and what is done about it.
+"""Quirks of BMCs as a table: name -> what it means, and what is done about it.
 
 A quirk is named in a profile (`nodes.NAME.bmc.quirks`). What a BMC shows by itself needs no name: tasks are followed, and the
 transfer protocol is added when it is asked for.
@@ -9,33 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from ..addresses import in_url
 from ..errors import LabError
-
-TRANSPORTS = ("http", "https")
-
-
-class Kind(NamedTuple):
-    """schemes: of its addresses, without a transport as in `+https`; drivers: Ironic's names for it in inventories."""
-
-    schemes: tuple[str, ...]
-    drivers: tuple[str, ...]
-
-
-KINDS: dict[str, Kind] = {
-    "redfish": Kind(
-        schemes=("redfish", "redfish-virtualmedia", "idrac-virtualmedia", *TRANSPORTS),
-        drivers=("redfish", "idrac", "idrac-redfish", "redfish-virtualmedia", "idrac-virtualmedia"),
-    )
-}
-"""The kinds of BMCs; what drives a machine through one has the same name in `boot.bmc.CONNECT`."""
-SCHEMES = tuple(scheme for kind in KINDS.values() for scheme in kind.schemes)
-"""Of all kinds."""
-
-
-def systems_url(address: str, port: int) -> str:
-    """Return the URL of the systems of the lab's BMCs, each of which is below it by its UUID."""
-    return f"https://{in_url(address)}:{port}/redfish/v1/Systems"
 
 
 class Behavior(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Machine(Protocol):
-    """A machine that can be switched and given a boot medium; `redfish.Bmc` and `domain.Machine` are such.
+    """A machine that can be switched and given a boot medium; BMCs and `boot.domain.Machine` are such.
 
     Each method that changes something returns whether it did; failures are a `LabError` of one line.
     """

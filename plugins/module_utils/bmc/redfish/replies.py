@@ -6,9 +6,9 @@ import time
 import urllib.parse
 from typing import TYPE_CHECKING, Any
 
-from .. import deadline
-from .._deps import optional
-from ..documents import DocumentError, Limits, load_json, read_reply
+from ... import deadline
+from ..._deps import optional
+from ...documents import DocumentError, Limits, load_json, read_reply
 
 if TYPE_CHECKING:
     import requests
