@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import difflib
 import time
@@ -61,20 +62,31 @@ def main(argv: list[str]) -> int:
         again_inside(cluster, ["fault", *argv], root=True)
         if fault is None:
             return _list(cluster, args.output)
-        if args.undo:
-            faults.undo(cluster.plan, fault)
-            say(f"{faults.title(fault)}: undone")
-            return Exit.OK
-        faults.inject(cluster.plan, fault)
-        say(f"{faults.title(fault)}: injected")
-        if args.seconds:
-            return _lasting(cluster, fault, args.seconds)
-        if NOW[args.kind].lasting:
-            return Exit.OK
-        say(f"undo it with the same command and --undo, or: agentlab destroy --cluster {cluster.name}")
-        return Exit.OK
+        with signals.raised():
+            return _change(cluster, fault, args)
 
     return attempt(args.cluster, act)
+
+
+def _change(cluster: Cluster, fault: Fault, args: argparse.Namespace) -> int:
+    """Inject or undo a fault. One for some seconds does not stay when this is interrupted."""
+    if args.undo:
+        faults.undo(cluster.plan, fault)
+        say(f"{faults.title(fault)}: undone")
+        return Exit.OK
+    try:
+        faults.inject(cluster.plan, fault)
+        say(f"{faults.title(fault)}: injected")
+    except KeyboardInterrupt:
+        if args.seconds:
+            with contextlib.suppress(LabError):  # it had not begun
+                faults.undo(cluster.plan, fault)
+        raise
+    if args.seconds:
+        return _lasting(cluster, fault, args.seconds)
+    if not NOW[args.kind].lasting:
+        say(f"undo it with the same command and --undo, or: agentlab destroy --cluster {cluster.name}")
+    return Exit.OK
 
 
 def _fault(cluster: Cluster, args: argparse.Namespace) -> Fault:
@@ -125,6 +137,8 @@ def _lasting(cluster: Cluster, fault: Fault, seconds: int) -> int:
     try:
         with signals.raised():
             time.sleep(seconds)
+    except signals.Terminated as error:
+        return error.exit_code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     finally:

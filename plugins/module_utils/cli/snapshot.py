@@ -6,7 +6,7 @@ import argparse
 import datetime
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .. import files, signals
@@ -16,6 +16,7 @@ from ..snapshot.manifest import Manifest
 from ..state import owner
 from ..terminal import say
 from ..version import VERSION
+from . import orphans
 from .cluster import Cluster, add_cluster, again_as_root, find
 from .output import add_output, failed, print_output
 from .places import program
@@ -44,8 +45,8 @@ def main(argv: list[str]) -> int:
             action.add_argument("file", metavar="FILE", help="file to write")
         if name == "copy":
             action.add_argument("copy", metavar="CLUSTER", help="name of the new cluster")
-        if name == "list":
-            add_output(action)
+        if name in _TEXTS:
+            add_output(action, _TEXTS[name])
         add_cluster(action, inner=True)
     args = parser.parse_args(argv)
     try:
@@ -67,11 +68,10 @@ def of(cluster: Cluster) -> lab.Lab:
 
 def save(cluster: Cluster, args: argparse.Namespace) -> int:
     begin = time.monotonic()
-    made = lab.save(of(cluster), args.snapshot, lambda text: say(f"warning: {text}", sys.stderr))
-    say(
-        f"snapshot {made.name} saved in {time.monotonic() - begin:.1f} s; the machines were paused for {made.paused:.1f} s"
-    )
-    return 0
+    made = lab.save(of(cluster), args.snapshot, _warn)
+    seconds = time.monotonic() - begin
+    text = f"snapshot {made.name} saved in {seconds:.1f} s; the machines were paused for {made.paused:.1f} s"
+    return _done(cluster, args, made, text, {"seconds": round(seconds, 1), "paused": made.paused})
 
 
 def show(cluster: Cluster, args: argparse.Namespace) -> int:
@@ -90,22 +90,33 @@ def show(cluster: Cluster, args: argparse.Namespace) -> int:
 
 
 def restore(cluster: Cluster, args: argparse.Namespace) -> int:
+    if str(cluster.directory) in orphans.run_dirs():
+        raise LabError(
+            f"a verb with a playbook, such as wait, runs for cluster {cluster.name}: wait until it has ended, or interrupt it"
+        )
     begin = time.monotonic()
+    again = f"{program()} snapshot restore {args.snapshot} --cluster {cluster.name}"
     try:
-        found = lab.restore(of(cluster), args.snapshot, lambda text: say(f"warning: {text}", sys.stderr))
+        found = lab.restore(of(cluster), args.snapshot, _warn)
     except KeyboardInterrupt:  # also SIGTERM and SIGHUP: the lab is neither what it was nor what it will be
-        again = f"{program()} snapshot restore {args.snapshot} --cluster {cluster.name}"
         say(f"\ninterrupted; to resume: {again}", sys.stderr)
         raise
-    say(f"snapshot {found.name} of {_time(found.taken)} restored in {time.monotonic() - begin:.1f} s")
-    return 0
+    except lab.RestoreError as error:
+        status = failed(error)
+        say(f"the restore is not complete, and the lab cannot be used before it is; to repeat it: {again}", sys.stderr)
+        return status
+    seconds = time.monotonic() - begin
+    text = f"snapshot {found.name} of {_time(found.taken)} restored in {seconds:.1f} s"
+    return _done(cluster, args, found, text, {"seconds": round(seconds, 1)})
 
 
 def copy(cluster: Cluster, args: argparse.Namespace) -> int:
     begin = time.monotonic()
-    copies.copy(of(cluster), args.snapshot, args.copy, lambda text: say(f"warning: {text}", sys.stderr))
-    say(f"snapshot {args.snapshot} runs as cluster {args.copy}, started in {time.monotonic() - begin:.1f} s")
-    return 0
+    found = copies.copy(of(cluster), args.snapshot, args.copy, _warn)
+    seconds = time.monotonic() - begin
+    text = f"snapshot {args.snapshot} runs as cluster {args.copy}, started in {seconds:.1f} s"
+    more = {"seconds": round(seconds, 1), "cluster": args.copy, "run_dir": str(cluster.directory.parent / args.copy)}
+    return _done(cluster, args, found, text, more)
 
 
 def delete(cluster: Cluster, args: argparse.Namespace) -> int:
@@ -116,24 +127,37 @@ def delete(cluster: Cluster, args: argparse.Namespace) -> int:
 
 def export(cluster: Cluster, args: argparse.Namespace) -> int:
     path = Path(args.file).absolute()
-    bundle.export(of(cluster), args.snapshot, path)
-    say(
-        f"warning: {path} holds secrets of the lab: keys, passwords, tokens and the memory of its machines. "
-        "Share it only with those who may use the lab",
-        sys.stderr,
+    found = bundle.export(of(cluster), args.snapshot, path)
+    _warn(
+        f"{path} holds secrets of the lab: keys, passwords, tokens and the memory of its machines. "
+        "Share it only with those who may use the lab"
     )
-    say(f"{path} written ({files.size_text(path.stat().st_size)})")
-    return 0
+    size = path.stat().st_size
+    return _done(
+        cluster, args, found, f"{path} written ({files.size_text(size)})", {"file": str(path), "file_bytes": size}
+    )
 
 
 def import_(cluster: Cluster, args: argparse.Namespace) -> int:
     made = bundle.import_(of(cluster), Path(args.file))
-    say(
-        f"warning: a restore of {made.name} runs what {args.file} defines, as root: machines, services and the files of the run. "
-        "Import only from those who may run programs as root on this host",
-        sys.stderr,
+    _warn(
+        f"a restore of {made.name} runs what {args.file} defines, as root: machines, services and the files of the run. "
+        "Import only from those who may run programs as root on this host"
     )
-    say(f"snapshot {made.name} of {_time(made.taken)} imported")
+    text = f"snapshot {made.name} of {_time(made.taken)} imported"
+    return _done(cluster, args, made, text, {"file": str(Path(args.file).absolute())})
+
+
+def _warn(text: str) -> None:
+    say(f"warning: {text}", sys.stderr)
+
+
+def _done(cluster: Cluster, args: argparse.Namespace, one: Manifest, text: str, more: Mapping[str, object]) -> int:
+    """Print what was done to a snapshot: as text, or with `-o` its row of the list, and more."""
+    if args.output:
+        print_output({**_row(one, lab.sizes(of(cluster), [one])[one.name]), **more}, args.output)
+    else:
+        say(text)
     return 0
 
 
@@ -153,6 +177,13 @@ def _row(one: Manifest, size: int) -> dict[str, object]:
     }
 
 
+_TEXTS = {
+    "list": "print all fields as JSON or YAML instead of a table",
+    **dict.fromkeys(
+        ("save", "restore", "copy", "export", "import"), "print the snapshot and the result as JSON or YAML"
+    ),
+}
+"""Help for `-o` of the actions that have it."""
 _ACTIONS: dict[str, tuple[str, Callable[[Cluster, argparse.Namespace], int]]] = {
     "save": ("save the lab as it is now", save),
     "list": ("print the snapshots of a cluster", show),

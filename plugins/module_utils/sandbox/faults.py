@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+from .. import signals
 from ..documents import DocumentError, load_json, read_file
 from ..errors import LabError
 from ..plan import names
@@ -31,6 +32,9 @@ NAME = "faults"
 NOW = "now.json"
 STATE = "state.json"
 """What `faultd` has injected, by the number of the fault in its configuration."""
+_TARGETS = ("node", "service", "component")
+_NOTED = ("mtu", "delay", "loss", "rate", "arp_one_way", "eject", "service_down", "image_missing")
+"""Kinds that only the note of their begin can undo."""
 
 
 def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = False) -> list[dict[str, str]]:
@@ -83,7 +87,7 @@ def log(plan: Plan) -> Path:
     Each line is a time (ISO 8601 in UTC), the fault, and what happened; `not yet:` marks a failed attempt. It may not
     exist.
     """
-    return _directory(plan) / "log"
+    return Path(names.service_log(plan["services"]["directory"], NAME))
 
 
 def outstanding(plan: Plan) -> list[str]:
@@ -143,41 +147,73 @@ def active(plan: Plan) -> list[Active]:
 
 
 def inject(plan: Plan, fault: Fault) -> None:
-    """Inject a fault now. Raises `LabError` if that is not possible, or was done before.
+    """Inject a fault now. Raises `LabError` if that is not possible, or was done before, also with other values.
 
-    fault: with all fields of its kind, without a trigger. It is listed in `now.json` only if it succeeded.
+    fault: with all fields of its kind, without a trigger. It is listed in `now.json` from before it begins, unless it fails. A signal
+    takes effect when it has begun.
     """
     with _locked(plan) as found:
-        if any(_same(entry["fault"], fault) for entry in found):
-            raise LabError(f"{title(fault)}: was injected before; undo it first (--undo)")
+        if there := next((entry["fault"] for entry in found if _subject(entry["fault"]) == _subject(fault)), None):
+            if _fields(there) == _fields(fault):
+                raise LabError(f"{title(fault)}: was injected before; undo it first (--undo)")
+            undo_it = f"{command(there)} --undo --cluster {plan['cluster']['name']}"
+            raise LabError(f"{title(fault)}: {title(there)} was injected before; undo it first: {undo_it}")
         write_atomic(_directory(plan) / "relay.py", inspect.getsource(relay), 0o644)
-        note = _attempt(fault, lambda: faultd.kinds(faultd.Lab(_config(plan)))[fault["kind"]].begin(dict(fault)))
-        found.append(Active(fault=fault, at=time.time(), note=note))
+        entry = Active(fault=fault, at=time.time(), note=None)
+        with signals.deferred():
+            _save(plan, [*found, entry])
+            try:
+                begin = faultd.kinds(faultd.Lab(_config(plan)))[fault["kind"]].begin
+                entry["note"] = _attempt(fault, lambda: begin(dict(fault)))
+            except BaseException:
+                _save(plan, found)
+                raise
+            _save(plan, [*found, entry])
 
 
 def undo(plan: Plan, fault: Fault) -> None:
     """Undo a fault that was injected by hand. Raises `LabError` if there is none, and if it cannot be undone.
 
-    It is no longer listed in either case: a machine may have been powered on, or a service started, by other means.
+    It is no longer listed in either case: a machine may have been powered on, or a service started, by other means. A signal takes
+    effect when it has ended.
     """
     end = faultd.kinds(faultd.Lab(_config(plan)))[fault["kind"]].end
     if end is None:
         raise LabError(f"{title(fault)}: cannot be undone; start over: agentlab destroy, agentlab deploy")
     with _locked(plan) as found:
-        entry = next((entry for entry in found if _same(entry["fault"], fault)), None)
+        entry = next((entry for entry in found if _fields(entry["fault"]) == _fields(fault)), None)
         if entry is None:
             raise LabError(f"{title(fault)}: was not injected; agentlab fault lists those that were")
-        found.remove(entry)
-    _attempt(fault, lambda: end(dict(entry["fault"]), entry["note"]))
+        with signals.deferred():
+            _save(plan, [one for one in found if one is not entry])
+            if entry["note"] is None and fault["kind"] in _NOTED:
+                raise LabError(
+                    f"{title(fault)}: the command was killed while it was injected, so it cannot be undone. For a service run "
+                    f"agentlab prepare --cluster {plan['cluster']['name']}; for a node switch it off and on (agentlab power)"
+                )
+            _attempt(fault, lambda: end(dict(entry["fault"]), entry["note"]))
 
 
 def title(fault: Fault) -> str:
     """Return a fault as it is printed: kind and fields."""
-    return " ".join(str(value) for key, value in fault.items() if key not in ("when", "seconds") and value is not None)
+    return " ".join(map(str, _fields(fault).values()))
 
 
-def _same(one: Fault, other: Fault) -> bool:
-    return title(one) == title(other)
+def command(fault: Fault) -> str:
+    """Return the command that injects a fault by hand, as `agentlab fault master-0 mtu --nic eth0 --mtu 1300`."""
+    given: dict[str, Any] = _fields(fault)
+    kind, target = given.pop("kind"), next(given.pop(name) for name in _TARGETS if name in given)
+    options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items()]
+    return " ".join(["agentlab fault", target, kind, *options])
+
+
+def _fields(fault: Fault) -> dict[str, Any]:
+    return {key: value for key, value in fault.items() if key not in ("when", "seconds") and value is not None}
+
+
+def _subject(fault: Fault) -> dict[str, Any]:
+    """Return what a fault is about, without its values: there can be one of them at a time."""
+    return {key: value for key, value in _fields(fault).items() if key in ("kind", "nic", "peer", *_TARGETS)}
 
 
 def _attempt(fault: Fault, action: Callable[[], object]) -> Any:
@@ -193,14 +229,16 @@ def _now(plan: Plan) -> Path:
 
 @contextlib.contextmanager
 def _locked(plan: Plan) -> Iterator[list[Active]]:
-    """Yield the list under a lock, and write what was made of it."""
+    """Yield the list under a lock."""
     path = _now(plan)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        found = active(plan)
-        yield found
-        write_atomic(path, json.dumps(found, indent=1) + "\n", 0o600)
+        yield active(plan)
     finally:
         os.close(handle)
+
+
+def _save(plan: Plan, found: list[Active]) -> None:
+    write_atomic(_now(plan), json.dumps(found, indent=1) + "\n", 0o600)

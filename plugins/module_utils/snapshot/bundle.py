@@ -16,7 +16,7 @@ from decimal import Decimal
 from pathlib import Path, PurePosixPath
 
 from .. import files
-from . import manifest
+from . import locks, manifest
 from .lab import Lab
 from .manifest import FILE, Manifest, SnapshotError
 
@@ -31,15 +31,20 @@ _LATEST = 1 << 33  # seconds since 1970
 _BILLION = 10**9
 
 
-def export(lab: Lab, name: str, path: Path) -> None:
-    """Write snapshot `name` to the new file `path`, 0600. Raises `SnapshotError`, and `OSError` when the file exists.
+def export(lab: Lab, name: str, path: Path) -> Manifest:
+    """Write snapshot `name` to the new file `path`, 0600; return its manifest. Raises `SnapshotError`, and `OSError` when the file exists.
 
     lab: of the caller; the file then belongs to the caller. A name that is not a snapshot is a `SnapshotError`. What is
-    written of a failed export is removed.
+    written of a failed export is removed. The snapshot cannot be deleted meanwhile (`locks`).
     """
     lab.check()
-    manifest.read(lab.state_dir, name)
-    place = manifest.place(lab.state_dir, name)
+    with locks.alone(lab.state_dir, lab.cluster, shared=True):
+        found = manifest.read(lab.state_dir, name)
+        _export(lab, manifest.place(lab.state_dir, name), path)
+    return found
+
+
+def _export(lab: Lab, place: Path, path: Path) -> None:
     with files.new_file(path) as stream:
         with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT, bufsize=1 << 20) as archive:
             archive.add(place / FILE, FILE, recursive=False)
@@ -61,11 +66,15 @@ def import_(lab: Lab, path: Path) -> Manifest:
     """Add the snapshot in the file `path` to the lab. Raises `SnapshotError` for an archive that is not one, with nothing left.
 
     path: of an archive that `export` wrote, for the same cluster and state directory; a snapshot of that name must not
-    exist. Returns the manifest. Raises `OSError` when the file cannot be read or the disk is full.
+    exist, and no other action may run (`locks`). Returns the manifest. Raises `OSError` when the file cannot be read or the disk is full.
     """
     lab.check()
     try:
-        with open(path, "rb") as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        with (
+            locks.alone(lab.state_dir, lab.cluster),
+            open(path, "rb") as stream,
+            tarfile.open(fileobj=stream, mode="r|") as archive,
+        ):
             return _unpack(lab, archive, path)
     except (tarfile.TarError, EOFError) as error:
         raise SnapshotError(
@@ -82,10 +91,9 @@ def _unpack(lab: Lab, archive: tarfile.TarFile, path: Path) -> Manifest:
     target = manifest.place(lab.state_dir, made.name)
     if target.exists():
         raise SnapshotError(f"snapshot {made.name} exists: delete it first")
-    cluster = lab.plan["cluster"]["name"]
-    if (made.cluster, made.state_dir) != (cluster, str(lab.state_dir)):
+    if (made.cluster, made.state_dir) != (lab.cluster, str(lab.state_dir)):
         raise SnapshotError(
-            f"{path}: a snapshot of cluster {made.cluster} in {made.state_dir}, not of {cluster} in {lab.state_dir}: "
+            f"{path}: a snapshot of cluster {made.cluster} in {made.state_dir}, not of {lab.cluster} in {lab.state_dir}: "
             f"import it with --cluster {made.cluster}"
         )
     target.parent.mkdir(mode=0o700, exist_ok=True)

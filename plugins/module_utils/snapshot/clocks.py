@@ -20,6 +20,7 @@ from ..plan.machines import Node
 from ..plan.model import Plan
 from ..report.ssh import ssh
 from ..sandbox import namespaces
+from ..vocabulary import RunFile
 from . import machines
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def step(plan: Plan, run_dir: Path, running: namespaces.Running, domains: Sequen
     nodes = [node for node in plan["nodes"] if node["domain"] in domains]
     if not nodes:
         return []
-    has_key = (run_dir / "ssh/id_ecdsa").is_file()
+    has_key = (run_dir / RunFile.SSH_KEY).is_file()
     with connect(machines.uri(running.pid)) as connection:
 
         def one(node: Node) -> str | None:

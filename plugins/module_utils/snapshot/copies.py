@@ -13,14 +13,14 @@ import shutil
 from pathlib import Path
 from typing import TypeVar, cast
 
-from .. import state
+from .. import signals, state
 from ..plan import created, names, rundir
 from ..plan.formats import LABEL
 from ..plan.model import Plan
 from ..sandbox import namespaces
 from ..sandbox.host import NETNS_DIR, claim
 from ..state import owner
-from . import identity, manifest, room, tree
+from . import identity, locks, manifest, room, tree
 from . import lab as labs
 from .lab import Lab, Note
 from .manifest import Manifest, SnapshotError
@@ -33,34 +33,46 @@ _T = TypeVar("_T")
 def copy(lab: Lab, name: str, cluster: str, note: Note = lambda __: None) -> Manifest:
     """Start snapshot `name` of `lab` as the new cluster `cluster`, with a run directory next to the lab's.
 
-    Raises `SnapshotError`, and `OwnerError` for a name that is in use; when it fails, nothing is left.
+    Raises `SnapshotError`, and `OwnerError` for a name that is in use; when it fails, nothing is left. Both labs are locked meanwhile
+    (`locks`): several copies of one lab can start at once.
     """
     lab.check()
+    with locks.alone(lab.state_dir, lab.cluster, shared=True):
+        return _start(lab, name, cluster, note)
+
+
+def _start(lab: Lab, name: str, cluster: str, note: Note) -> Manifest:
     saved = labs.usable(lab, name)
     plan = plan_of_copy(lab.plan, cluster)
     target = Path(plan["hypervisor"]["state_dir"])
     run_dir = lab.run_dir.parent / cluster
     for path in (run_dir, target):
         if path.exists() or path.is_symlink():
-            raise SnapshotError(
-                f"{path} exists: choose another name for the copy, or destroy that cluster and remove it"
-            )
+            raise _taken(path)
     room.check_memory(plan, saved, None)
     place = manifest.place(lab.state_dir, name)
+    status = lab.run_dir.stat()
     try:
+        run_dir.mkdir(mode=status.st_mode & 0o777)
+    except FileExistsError as error:  # another copy was faster, and what is there is its own
+        raise _taken(run_dir) from error
+    try:
+        os.chown(run_dir, status.st_uid, status.st_gid)
         return _copy(lab, saved, place, Lab(plan, run_dir, lab.who, lab.version), note)
     except BaseException:
-        found = owner.read(target)
-        if found:
-            namespaces.remove(plan["hypervisor"]["netns"], target, found)
-        shutil.rmtree(run_dir, ignore_errors=True)
+        with signals.deferred():
+            found = owner.read(target)
+            if found and found.run_dir == os.path.realpath(run_dir):
+                namespaces.remove(plan["hypervisor"]["netns"], target, found)
+            shutil.rmtree(run_dir, ignore_errors=True)
         raise
 
 
+def _taken(path: Path) -> SnapshotError:
+    return SnapshotError(f"{path} exists: choose another name for the copy, or destroy that cluster and remove it")
+
+
 def _copy(lab: Lab, saved: Manifest, place: Path, new: Lab, note: Note) -> Manifest:
-    new.run_dir.mkdir(mode=lab.run_dir.stat().st_mode & 0o777)
-    status = lab.run_dir.stat()
-    os.chown(new.run_dir, status.st_uid, status.st_gid)
     labs.fill_run(new, place)
     state.write_atomic(new.run_dir / rundir.PLAN, rundir.dump(new.plan), 0o600)
     (new.run_dir / rundir.PROFILE).unlink(missing_ok=True)  # which would be planned with the new name
@@ -74,6 +86,12 @@ def _copy(lab: Lab, saved: Manifest, place: Path, new: Lab, note: Note) -> Manif
             state.finish(new.run_dir, stage, failed=False)
     identity.take_over(new.plan, new.run_dir, who.owner)
     found = claim(new.state_dir, who, NETNS_DIR)
+    with locks.alone(new.state_dir, new.cluster):
+        _run(lab, saved, place, new, found, note)
+    return saved
+
+
+def _run(lab: Lab, saved: Manifest, place: Path, new: Lab, found: owner.Owner, note: Note) -> None:
     origin = lab.state_dir / namespaces.ORIGIN
     (new.state_dir / namespaces.ORIGIN).symlink_to(os.readlink(origin) if origin.is_symlink() else lab.state_dir)
     labs.fill_state(new, place, saved)
@@ -84,7 +102,6 @@ def _copy(lab: Lab, saved: Manifest, place: Path, new: Lab, note: Note) -> Manif
     tree.replicate(place / "memory", memory, linked=lambda __: True)
     labs.start(new, saved, memory, found, note, moves)
     shutil.rmtree(memory)
-    return saved
 
 
 def plan_of_copy(plan: Plan, cluster: str) -> Plan:

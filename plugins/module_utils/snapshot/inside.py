@@ -18,6 +18,7 @@ from ..plan.model import Plan
 from ..sandbox import lifecycle, services
 from ..sandbox import networks as lab_networks
 from ..state import owner
+from ..vocabulary import RunFile
 
 
 def networks(plan: Plan, found: owner.Owner) -> None:
@@ -40,8 +41,8 @@ def serve(plan: Plan, run_dir: Path) -> None:
     known = secrets.of(plan, run_dir)
     # Without the end of the last line, as Ansible's lookup gives it to `lab_services`: other files would mean a restart.
     tls = {
-        name: (run_dir / "tls" / file).read_text().rstrip()
-        for name, file in (("ca", "ca.crt"), ("certificate", "server.crt"), ("key", "server.key"))
+        name: (run_dir / file).read_text().rstrip()
+        for name, file in (("ca", RunFile.CA), ("certificate", RunFile.CERTIFICATE), ("key", RunFile.CERTIFICATE_KEY))
     }
     wanted = services.render(secrets.into(plan, known), tls, private=True, http_secret=known["registry_http"])
     lifecycle.ensure(wanted, Path(names.process_dir(plan["hypervisor"]["state_dir"])))

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from .. import files
-from ..errors import LabError
+from ..errors import AgentlabError, LabError
 from ..libvirt.connection import connect
 from ..libvirt.domain import TCG_CPU
 from ..plan import names, rundir, snapshots
@@ -22,7 +22,7 @@ from ..plan.model import Plan
 from ..sandbox import faults, kvm, namespaces, uplink
 from ..sandbox.host import NETNS_DIR, claim
 from ..state import owner
-from . import clocks, identity, machines, manifest, room, tree
+from . import clocks, identity, locks, machines, manifest, room, tree
 from .manifest import DIRECTORY, FORMAT, OFF, RUNNING, Host, Machine, Manifest, SnapshotError
 
 START_SECONDS = 60.0
@@ -54,6 +54,11 @@ class Lab:
     version: str
 
     @property
+    def cluster(self) -> str:
+        """Name of the cluster."""
+        return self.plan["cluster"]["name"]
+
+    @property
     def state_dir(self) -> Path:
         """State directory of the cluster."""
         return Path(self.plan["hypervisor"]["state_dir"])
@@ -69,26 +74,28 @@ class Lab:
         Call it before anything is changed. `SnapshotError`, a `LabError`, names the field of the profile that would
         have to differ.
         """
-        name = self.plan["cluster"]["name"]
         if self.plan["hypervisor"]["kind"] != "sandbox":
             self.refuse()
         found = owner.verify(self.state_dir, self.who)
         if found is None:
             raise SnapshotError(
-                f"there is no lab of cluster {name} in {self.state_dir}: agentlab prepare --cluster {name}"
+                f"there is no lab of cluster {self.cluster} in {self.state_dir}: agentlab prepare --cluster {self.cluster}"
             )
         return found
 
     def refuse(self) -> None:
         """Raise `SnapshotError` with every reason why the lab cannot be saved: what `plan.snapshots` has, and faults injected by hand."""
-        name = self.plan["cluster"]["name"]
         if found := snapshots.refusals(self.plan):
-            raise SnapshotError(f"a snapshot of cluster {name} {'; it '.join(found)}")
+            raise SnapshotError(f"a snapshot of cluster {self.cluster} {'; it '.join(found)}")
         if injected := [faults.title(one["fault"]) for one in faults.active(self.plan)]:
             raise SnapshotError(
                 f"faults that were injected by hand are not saved: {', '.join(injected)}; undo them "
-                f"(agentlab fault TARGET KIND --undo --cluster {name}), or start over"
+                f"(agentlab fault TARGET KIND --undo --cluster {self.cluster}), or start over"
             )
+
+
+class RestoreError(SnapshotError):
+    """A restore failed after the present state of the lab had ended: until a restore succeeds the lab cannot be used."""
 
 
 Note = Callable[[str], None]
@@ -100,14 +107,20 @@ def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
 
     note: called for each machine whose clock could not be set. The machines stand still meanwhile (`paused` of the
     result); memory and disks are saved together, so that the cluster is consistent. Faults of the plan, too little
-    space and a taken name are refused.
+    space, a taken name and another action (`locks`) are refused.
     """
     lab.check()
     lab.refuse()
+    # What lets the machines continue after this process was killed has the lock as long.
+    with locks.alone(lab.state_dir, lab.cluster, inherited=True):
+        return _save(lab, name, note)
+
+
+def _save(lab: Lab, name: str, note: Note) -> Manifest:
     target = manifest.place(lab.state_dir, name)
     if target.exists():
         raise SnapshotError(f"snapshot {name} exists: delete it first, or choose another name")
-    running = namespaces.require(lab.plan["cluster"]["name"], lab.state_dir)
+    running = namespaces.require(lab.cluster, lab.state_dir)
     target.parent.mkdir(mode=0o700, exist_ok=True)
     domains = [node["domain"] for node in lab.plan["nodes"]]
     socket = machines.uri(running.pid)
@@ -138,7 +151,7 @@ def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
         made = Manifest(
             FORMAT,
             name,
-            lab.plan["cluster"]["name"],
+            lab.cluster,
             str(lab.state_dir),
             taken,
             plan_digest(lab.run_dir),
@@ -155,14 +168,30 @@ def restore(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     """Put the lab back to snapshot `name`, machines running. A killed restore can be repeated.
 
     The lab may have been prepared again since, or be in another run directory (`identity`). Raises `SnapshotError` before
-    anything changes for a snapshot of another plan, QEMU, accelerator, CPU model or version, and without memory for it.
+    anything changes for a snapshot of another plan, QEMU, accelerator, CPU model or version, without memory for it, and while
+    another action runs (`locks`); `RestoreError` for a failure after that.
     """
     found = lab.check()
-    saved = usable(lab, name)
-    place = manifest.place(lab.state_dir, name)
-    before = identity.saved_owner(place)
-    moves = identity.moves(before, lab.run_dir)
-    room.check_memory(lab.plan, saved, namespaces.find(lab.state_dir))
+    with locks.alone(lab.state_dir, lab.cluster):
+        saved = usable(lab, name)
+        place = manifest.place(lab.state_dir, name)
+        before = identity.saved_owner(place)
+        room.check_memory(lab.plan, saved, namespaces.find(lab.state_dir))
+        try:
+            _replace(lab, saved, found, before, note)
+        except (AgentlabError, ValueError) as error:
+            raise RestoreError(str(error)) from error
+        except OSError as error:
+            raise RestoreError(files.explain(error)) from error
+    return saved
+
+
+def _replace(lab: Lab, saved: Manifest, found: owner.Owner, before: owner.Owner, note: Note) -> None:
+    """End the lab, and start it as it was saved.
+
+    found: its owner; before: that of the snapshot.
+    """
+    place, moves = manifest.place(lab.state_dir, saved.name), identity.moves(before, lab.run_dir)
     namespaces.stop(lab.plan["hypervisor"]["netns"], lab.state_dir, found.mark)
     found = identity.take_mark(lab.plan, found, before.mark)
     claim(lab.state_dir, lab.who, NETNS_DIR)
@@ -174,7 +203,6 @@ def restore(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     fill_state(lab, place, saved)
     identity.move(lab.state_dir, moves)
     start(lab, saved, place / "memory", found, note, moves)
-    return saved
 
 
 def usable(lab: Lab, name: str) -> Manifest:
@@ -238,7 +266,7 @@ def start(
         lab.plan["cluster"]["domain"],
         lambda: saved.host.accelerator == "kvm",
     )
-    running = namespaces.require(lab.plan["cluster"]["name"], lab.state_dir)
+    running = namespaces.require(lab.cluster, lab.state_dir)
     uplink.ensure(running, lab.plan)
     _finish(_start(lab, running, "networks", found), "networks")
     # They take longer than the machines' memory.
@@ -246,8 +274,8 @@ def start(
     try:
         with connect(machines.uri(running.pid)) as connection:
             machines.load(connection, saved.machines, memory, moves)
-            if lab.plan["cluster"]["name"] != saved.cluster:
-                machines.rename(connection, saved.machines, lab.plan["cluster"]["name"])
+            if lab.cluster != saved.cluster:
+                machines.rename(connection, saved.machines, lab.cluster)
             _finish(services, "services")
             machines.resume(connection, saved.machines)
     finally:
@@ -267,16 +295,17 @@ def existing(state_dir: Path) -> list[Manifest]:
 def delete(lab: Lab, name: str) -> None:
     """Delete snapshot `name`; labs that were restored from it are not affected.
 
-    Raises `SnapshotError` if there is none, and `OwnerError` for a lab of another. A snapshot with a damaged manifest
-    can be deleted, too.
+    Raises `SnapshotError` if there is none or another action runs, and `OwnerError` for a lab of another. A snapshot with a
+    damaged manifest can be deleted, too.
     """
     lab.check()
     path = manifest.place(lab.state_dir, name)
-    if not path.is_dir():
-        manifest.read(lab.state_dir, name)
-    # Without its manifest it is not a snapshot, wherever this is killed.
-    with files.staging(path.parent) as stage:
-        path.rename(stage / name)
+    with locks.alone(lab.state_dir, lab.cluster):
+        if not path.is_dir():
+            manifest.read(lab.state_dir, name)
+        # Without its manifest it is not a snapshot, wherever this is killed.
+        with files.staging(path.parent) as stage:
+            path.rename(stage / name)
 
 
 def plan_digest(run_dir: Path) -> str:
@@ -364,10 +393,4 @@ def sizes(lab: Lab, found: Sequence[Manifest]) -> dict[str, int]:
 
     found: as of `existing`. Keys are the names of snapshots; sparse files count with the blocks that they use.
     """
-    return {one.name: _size(manifest.place(lab.state_dir, one.name)) for one in found}
-
-
-def _size(top: Path) -> int:
-    return sum(
-        os.lstat(os.path.join(folder, name)).st_blocks * 512 for folder, __, names in os.walk(top) for name in names
-    )
+    return {one.name: tree.size(manifest.place(lab.state_dir, one.name)) for one in found}

@@ -10,13 +10,15 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import sys
 import uuid
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import signals
 from ..documents import load_json
 from ..libvirt.connection import lookup
 from ..libvirt.domain import METADATA, is_medium
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     import libvirt
 
 LAYER = "layer-"
+AGAIN_SECONDS = 300.0
+"""For how long the watcher of a save tries to let machines continue."""
 # libvirt's constants, of virDomainSaveRestoreFlags, virDomainState and virDomainXMLFlags. _SECURE is the same in
 # virDomainSaveImageXMLFlags.
 _SAVE_PAUSED = 4
@@ -69,6 +73,8 @@ def standing_still(
     """Pause all running domains, and let them continue at the end, also those whose memory was saved to `memory` meanwhile.
 
     stage: unfinished files. When this process is killed, a watcher lets the machines continue and removes these; socket: URI of libvirt.
+    The first signal interrupts the block, and no other one what follows. Raises `SnapshotError` when a machine did not continue; its
+    message begins with that of an error in the block.
     """
     running = [name for name, state in before.items() if state == RUNNING]
     live = [name for name, state in before.items() if state != OFF]
@@ -85,19 +91,55 @@ def standing_still(
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         cwd="/",
-        close_fds=False,  # it holds the lock of `stage`, whose memory it needs
+        close_fds=False,  # it holds the locks of the lab and of `stage`, whose memory it needs
     )
-    try:
-        for name in running:
-            connection.lookupByName(name).suspend()
-        yield
-    finally:
-        ended = [name for name in live if not connection.lookupByName(name).isActive()]
-        _load(connection, [memory / name for name in ended])
-        for name in running:
-            connection.lookupByName(name).resume()
-        with contextlib.suppress(OSError):
-            watcher.communicate(b"done\n")
+    with signals.once():
+        try:
+            for name in running:
+                connection.lookupByName(name).suspend()
+            yield
+        finally:
+            with signals.deferred():
+                _continue(connection, {name: before[name] for name in live}, memory, watcher)
+
+
+def _continue(
+    connection: libvirt.virConnect, before: Mapping[str, str], memory: Path, watcher: subprocess.Popen[bytes]
+) -> None:
+    """Load the machines that have ended, and then resume those that ran, each whatever happens to the others.
+
+    before: the state of each that is not off. With one that does not continue, the watcher tries it again, which removes the
+    unfinished snapshot, and a `SnapshotError` names it.
+    """
+    wrong: dict[str, Exception] = {}
+
+    def attempt(name: str, action: Callable[[libvirt.virDomain, str], None]) -> None:
+        try:
+            action(connection.lookupByName(name), name)
+        except Exception as error:
+            wrong[name] = error
+
+    def load(domain: libvirt.virDomain, name: str) -> None:
+        if not domain.isActive():
+            connection.restoreFlags(str(memory / name), None, _SAVE_PAUSED)
+
+    def resume(domain: libvirt.virDomain, name: str) -> None:
+        if before[name] == RUNNING and _STATES.get(domain.state()[0]) != RUNNING:
+            domain.resume()
+
+    failed = sys.exc_info()[1]
+    with ThreadPoolExecutor(4) as executor:
+        list(executor.map(lambda name: attempt(name, load), before))
+    for name in [name for name in before if name not in wrong]:
+        attempt(name, resume)
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        watcher.communicate(None if wrong else b"done\n", AGAIN_SECONDS)
+    if wrong:
+        reasons = [f"machine {name} did not continue: {error}" for name, error in sorted(wrong.items())]
+        raise SnapshotError(
+            f"{'; '.join([*([str(failed)] if isinstance(failed, Exception) else []), *reasons])}; it was tried again. "
+            "A machine that is off now starts from its disk: agentlab power NODE on"
+        )
 
 
 def save(connection: libvirt.virConnect, before: Mapping[str, str], pool: Path, memory: Path) -> tuple[Machine, ...]:

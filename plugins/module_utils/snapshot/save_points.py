@@ -56,7 +56,7 @@ class PausedClock:
 
 
 class SavePoints:
-    """Saves the snapshots of a plan. The installation continues when one cannot be saved; `failures` has the messages.
+    """Saves the snapshots of a plan. The installation continues when one cannot be saved, by any error; `failures` has the messages.
 
     As a context manager it watches for `ready` meanwhile; call `installed` when the cluster is. A snapshot that exists is kept, so
     that a run that started from it does not replace it. clock: for the wait.
@@ -99,12 +99,18 @@ class SavePoints:
         while not self._end.wait(POLL_SECONDS):
             try:
                 status = next((one.get("status") for one in self.service.clusters()), None)
+                ready, late = status in _READY, status and status not in _BEFORE
             except AssistedError:
                 continue  # not yet, or not any more
-            if status in _READY:
+            except Exception as error:
+                # Without it the thread would end unnoticed.
+                reason = f"{type(error).__name__}: {error}"
+                self._fail(f"snapshot ready was not saved: the assisted service gave a malformed answer: {reason}")
+                return
+            if ready:
                 self._save("ready")
                 return
-            if status and status not in _BEFORE:
+            if late:
                 self._fail(f"snapshot ready was not saved: the cluster is {status} already")
                 return
 
@@ -114,6 +120,9 @@ class SavePoints:
                 made = lab.save(self.lab, name, lambda text: self.say("warning", text))
         except (AgentlabError, ValueError, OSError) as error:
             self._fail(f"snapshot {name} was not saved: {explain(error) if isinstance(error, OSError) else error}")
+            return
+        except Exception as error:
+            self._fail(f"snapshot {name} was not saved: {type(error).__name__}: {error}")
             return
         self.say("info", f"snapshot {name} saved; the machines were paused for {made.paused:.1f} s")
 

@@ -64,6 +64,13 @@ def replicate(
     return given
 
 
+def size(top: Path) -> int:
+    """Return the bytes on disk of all files in a directory; sparse files count with the blocks that they use."""
+    return sum(
+        os.lstat(os.path.join(folder, name)).st_blocks * 512 for folder, __, names in os.walk(top) for name in names
+    )
+
+
 def _walk(top: Path, skip: Rule, below: str = "", *, special: bool = False) -> Iterator[tuple[str, os.stat_result]]:
     """Yield what is below `top`, directories before their content; special: also sockets, pipes and devices."""
     for entry in sorted(os.scandir(top / below), key=lambda one: one.name):

@@ -60,6 +60,7 @@ def test_nothing_changes_without_the_memory(monkeypatch: pytest.MonkeyPatch, tmp
     plan = copy.deepcopy(PLAN)
     plan["hypervisor"]["state_dir"] = str(tmp_path / "state/one")
     one = lab.Lab(plan, tmp_path / "runs/one", None, "1")
+    one.state_dir.mkdir(parents=True)
     has(monkeypatch, 0)
     monkeypatch.setattr(lab.Lab, "check", lambda __: None)
     monkeypatch.setattr(lab, "usable", lambda *__: saved(*[RUNNING] * len(SIZES)))
@@ -67,7 +68,7 @@ def test_nothing_changes_without_the_memory(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(lab.identity, "moves", lambda *__: [])
     with pytest.raises(SnapshotError, match="of memory"):
         lab.restore(one, "ready") if verb == "restore" else copies.copy(one, "ready", "two")
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.rglob("*")) == [tmp_path / "state", one.state_dir]
 
 
 @pytest.mark.parametrize("verb", ["restore", "copy"])

@@ -71,6 +71,29 @@ def test_too_late_is_reported_and_not_saved(tmp_path: Path, saved: list[str]) ->
     assert said == [f"warning: {made.failures[0]}"]
 
 
+@pytest.mark.parametrize("answer", [["ready"], {"status": "ready"}, [{"status": ["ready"]}], 7])
+def test_an_answer_that_is_malformed_is_a_failure(tmp_path: Path, saved: list[str], answer: Any) -> None:
+    """Without a failure the wait would succeed, and `ready` would be missing."""
+    service = Service("ready")
+    service.clusters = lambda: answer
+    made, said = watch(tmp_path, service, ["ready"], 5)
+    assert saved == [] and len(made.failures) == 1
+    assert made.failures[0].startswith("snapshot ready was not saved: the assisted service gave a malformed answer: ")
+    assert said == [f"warning: {made.failures[0]}"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("boom"), KeyError("hosts"), TypeError("x")], ids=repr)
+def test_any_error_of_a_save_is_a_failure(
+    tmp_path: Path, saved: list[str], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def save(*__: object) -> object:
+        raise error
+
+    monkeypatch.setattr(save_points.lab, "save", save)
+    made, __ = watch(tmp_path, Service("ready"), ["ready"], 5)
+    assert made.failures == [f"snapshot ready was not saved: {type(error).__name__}: {error}"]
+
+
 def test_a_wait_that_ends_before_ends_the_watch(tmp_path: Path, saved: list[str]) -> None:
     made, said = watch(tmp_path, Service(None), ["ready"])
     assert (saved, made.failures, said) == ([], [], []) and not made._thread.is_alive()
