@@ -105,7 +105,8 @@ def kubeconfig(argv: list[str]) -> int:
             print_output(config, args.output or "yaml")
             return Exit.OK
         path = Path(os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or Path.home() / ".kube/config")
-        write_atomic(path, rundir.dump(merged(_read(path) if path.exists() else {}, config)), 0o600)
+        content = rundir.dump(merged(_read(path) if path.exists() else {}, config))
+        write_atomic(Path(os.path.realpath(path)), content, 0o600)  # a link stays one
         say(f"{path}: context {config['current-context']}")
     except (LabError, ValueError, OSError) as error:
         return failed(error)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
+from .. import signals
 from ..errors import LabError
 from ..sandbox import namespaces
 from ..terminal import say
@@ -18,10 +21,10 @@ from .output import failed
 
 
 def main(argv: list[str]) -> int:
-    """Exec tcpdump where the lab's bridges are.
+    """Run tcpdump where the lab's bridges are; return its exit code, or `Exit.FAILED` or `NOT_FOUND` after a message.
 
-    Returns only when tcpdump cannot be executed: `Exit.FAILED` or `NOT_FOUND`, after a message. A file to write must
-    not exist; this process creates it with mode 0600.
+    A file to write must not exist; this process creates it with mode 0600, and removes it if tcpdump fails before it writes. Without
+    one this process becomes tcpdump.
     """
     parser = argparse.ArgumentParser(
         prog="agentlab capture", description="Print or write the packets of a node or a network, until Ctrl-C."
@@ -33,7 +36,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("filter", nargs="*", metavar="FILTER", help="an expression of pcap-filter(7), such as icmp6")
     parser.add_argument("-w", "--write", type=Path, metavar="FILE", help="write a new pcap file, mode 0600")
-    parser.add_argument("-c", "--count", type=int, metavar="COUNT", help="end after this number of packets")
+    parser.add_argument("-c", "--count", type=_count, metavar="COUNT", help="end after this number of packets")
     add_cluster(parser)
     args = parser.parse_intermixed_args(argv)  # FILTER may follow an option
     try:
@@ -44,12 +47,7 @@ def main(argv: list[str]) -> int:
         cluster.check_remote_owner()
         tcpdump = _words(cluster, _tcpdump(cluster, args))  # wrong arguments are named whether the lab runs or not
         command = [*_prefix(cluster), *tcpdump]
-        if args.write:
-            # This process creates the file, so that it is the caller's also where tcpdump runs as root or elsewhere.
-            handle = os.open(args.write, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            os.dup2(handle, 1)
-            os.close(handle)
-        return become(command)
+        return _write(args.write, command) if args.write else become(command)
     except FileExistsError as error:
         say(f"agentlab: {error.filename}: the file exists; name a new one", sys.stderr)
         return Exit.FAILED
@@ -57,11 +55,62 @@ def main(argv: list[str]) -> int:
         return failed(error)
 
 
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:  # tcpdump takes 0 for no limit
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return value
+
+
+def _write(path: Path, command: list[str]) -> int:
+    """Return the exit code of the command, whose output is the new file `path`; a file that stays empty is removed if it fails.
+
+    This process creates the file, so that it is the caller's also where tcpdump runs as root or elsewhere.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        status = _run(command, handle)
+        made = os.fstat(handle)
+        with contextlib.suppress(OSError):
+            if status and not made.st_size and os.path.samestat(made, path.lstat()):
+                path.unlink()
+        return status
+    finally:
+        os.close(handle)
+
+
+def _run(command: list[str], output: int) -> int:
+    """Return the exit code of the command, as a shell has it. Ctrl-C is for the command; SIGTERM and SIGHUP are passed on to it."""
+    with signals.raised():
+        try:
+            process = subprocess.Popen(command, stdout=output)
+        except OSError:
+            return become(command)  # which has the message
+        while True:
+            try:
+                status = process.wait()
+                break
+            except signals.Terminated as error:
+                _pass_on(process.pid, error.number)
+            except KeyboardInterrupt:  # the terminal sends it to the command as well
+                continue
+    return 128 - status if status < 0 else status
+
+
+def _pass_on(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+    except PermissionError:  # sudo, which is root's; it passes the signal on
+        subprocess.run(["sudo", "-n", "kill", f"-{number}", str(pid)], check=False)
+
+
 def _tcpdump(cluster: Cluster, args: argparse.Namespace) -> list[str]:
     link, limit = _where(cluster, args.place)
     expression: list[str] = args.filter
     output = ["-U", "-w", "-"] if args.write else ["-n", "-l"]
-    output += ["-c", str(args.count)] if args.count else []
+    output += ["-c", str(args.count)] if args.count is not None else []
     if any(word.startswith("-") for word in expression):
         raise LabError(f"FILTER must be an expression of pcap-filter(7), not an option: {' '.join(expression)}")
     parts = [f"({text})" for text in (limit, " ".join(expression)) if text]
@@ -91,7 +140,7 @@ def _prefix(cluster: Cluster) -> list[str]:
     if kind != "sandbox":
         return cluster.on_hypervisor()
     running = namespaces.require(cluster.name, cluster.state_dir)
-    return [*(["sudo"] if os.geteuid() else []), *namespaces.enter(running)]
+    return [*(["sudo"] if os.geteuid() else []), *namespaces.supervised(running)]
 
 
 def _words(cluster: Cluster, command: list[str]) -> list[str]:

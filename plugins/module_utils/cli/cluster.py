@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import shlex
 import shutil
@@ -146,8 +145,8 @@ class Cluster(NamedTuple):
             )
         owner.check(owner.parse(done.stdout, path), self.state_dir, owner.caller(self.plan, self.directory))
 
-    def enter(self, directory: str | None = None, *, root: bool = False) -> list[str]:
-        """Return the command prefix to run in the cluster's network, as root or as the caller.
+    def enter(self, directory: str = "/", *, root: bool = False) -> list[str]:
+        """Return the command prefix to run in the cluster's network, as root or as the caller; signals reach what it runs.
 
         Empty unless the hypervisor is a sandbox. Raises LabError if the sandbox is not running.
         """
@@ -155,7 +154,11 @@ class Cluster(NamedTuple):
             return []
         running = namespaces.require(self.name, self.state_dir)
         become_root = ["sudo"] if os.geteuid() else []
-        return [*become_root, *namespaces.enter(running, directory), *([] if root else namespaces.as_caller())]
+        return [
+            *become_root,
+            *namespaces.supervised(running, directory),
+            *([] if root else namespaces.as_caller()),
+        ]
 
 
 def _existing(name: str) -> Path:
@@ -204,11 +207,14 @@ def become(command: Sequence[str]) -> int:
     """
     sys.stdout.flush()
     sys.stderr.flush()
+    before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the program would inherit that
     try:
         os.execvp(command[0], list(command))
     except OSError as error:
         say(f"agentlab: {NO_ROOT if command[0] == 'sudo' else f'{command[0]}: {error.strerror}'}", sys.stderr)
         return Exit.NOT_FOUND
+    finally:
+        signal.signal(signal.SIGPIPE, before)
 
 
 def absent(name: str) -> int:
@@ -237,8 +243,6 @@ def again_inside(cluster: Cluster, argv: Sequence[str], *, root: bool = False) -
     argv: the verb with its arguments; root: run it as root there, not as the caller.
     """
     if os.environ.get(INSIDE) == cluster.name:
-        # nsenter(1) does not pass signals on: end with it (prctl(2), PR_SET_PDEATHSIG).
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
         return
     if not (prefix := cluster.enter(os.getcwd(), root=root)):
         return

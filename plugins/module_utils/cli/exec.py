@@ -71,7 +71,7 @@ def _become(cluster: str, command: list[str], hint: str = "") -> int:
             running = namespaces.require(cluster, Path(hypervisor["state_dir"]))
         except LabError as error:
             return failed(error)
-        command = [*namespaces.enter(running, os.getcwd()), *namespaces.as_caller(), *command]
+        command = [*namespaces.supervised(running, os.getcwd()), *namespaces.as_caller(), *command]
         if os.geteuid():
             command = ["sudo", *command]
     if hint:

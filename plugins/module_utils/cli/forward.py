@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import TypedDict
 
 from .. import signals
 from ..addresses import in_url
@@ -30,15 +32,23 @@ PROXY = "proxy"
 NAMES = ("api", "console", "service")
 """The targets that are ports inside, each an endpoint of the plan."""
 FILE = "forward.json"
-"""In the run directory while a forward runs: `{"pid", "start", "ports": {NAME: PORT}}`."""
+"""In the run directory while forwards run: for each `{"pid", "start", "ports": {NAME: PORT}}`, in the order in which they began."""
 _WHERE = re.compile(r"(?:(?P<name>[a-z]+)|(?P<host>[^=]+):(?P<port>\d{1,5}))(?:=(?P<local>\d{1,5}))?")
+
+
+class _Entry(TypedDict):
+    """A forward that runs: its process, and the local ports by name of their target."""
+
+    pid: int
+    start: int
+    ports: dict[str, int]
 
 
 def main(argv: list[str]) -> int:
     """Print the ports, and relay until Ctrl-C.
 
     argv: after `forward`. For a sandbox it runs again with sudo. While it runs, `forward.json` of the run directory has
-    its ports.
+    its ports. When the sandbox ends, it ends with `Exit.FAILED`, after a message.
     """
     parser = argparse.ArgumentParser(
         prog="agentlab forward",
@@ -103,15 +113,58 @@ def browser(cluster: Cluster, option: str) -> str:
 
 
 def ports(cluster: Cluster) -> dict[str, int]:
-    """The ports of a forward that runs for the cluster, by name of their target; empty when none runs.
+    """The ports of the forwards that run for the cluster, by name of their target; empty when none runs.
 
-    They are local ports. A file that a killed forward left does not count: its process is known by pid and start time.
+    They are local ports; of several for one target it is that of the last forward. What a killed forward left does not count: its
+    process is known by pid and start time.
     """
-    with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-        data = load_json(read_file(cluster.directory / FILE), name=FILE)
-        if processes.start_time(int(data["pid"])) == data["start"]:
-            return {str(name): int(port) for name, port in data["ports"].items()}
-    return {}
+    return {name: port for entry in _running(cluster) for name, port in entry["ports"].items()}
+
+
+def _running(cluster: Cluster) -> list[_Entry]:
+    """Return the entries of those that run. Only in the host's namespaces are their processes seen."""
+    return [entry for entry in _noted(cluster) if processes.start_time(entry["pid"]) == entry["start"]]
+
+
+def _noted(cluster: Cluster) -> list[_Entry]:
+    with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        return [
+            {
+                "pid": int(entry["pid"]),
+                "start": int(entry["start"]),
+                "ports": {str(name): int(port) for name, port in entry["ports"].items()},
+            }
+            for entry in load_json(read_file(cluster.directory / FILE), name=FILE)
+        ]
+    return []
+
+
+def _note(cluster: Cluster, own: _Entry) -> None:
+    with _locked(cluster):
+        _write(cluster, [*_running(cluster), own])
+
+
+def _forget(cluster: Cluster, own: _Entry) -> None:
+    with contextlib.suppress(OSError), _locked(cluster):
+        _write(cluster, [entry for entry in _noted(cluster) if entry != own])
+
+
+def _write(cluster: Cluster, entries: list[_Entry]) -> None:
+    path = cluster.directory / FILE
+    if entries:
+        write_atomic(path, json.dumps(entries) + "\n")
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _locked(cluster: Cluster) -> Iterator[None]:
+    handle = os.open(cluster.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _target(cluster: Cluster, text: str) -> Target:
@@ -139,9 +192,8 @@ def _serve(cluster: Cluster, targets: list[Target], address: str, form: str | No
     )
     sockets = forward.listen(targets, address)
     taken = {target.name: socket.getsockname()[1] for target, socket in zip(targets, sockets, strict=True)}
-    path = cluster.directory / FILE
-    own = {"pid": os.getpid(), "start": processes.start_time(os.getpid()), "ports": taken}
-    write_atomic(path, json.dumps(own) + "\n")
+    own: _Entry = {"pid": os.getpid(), "start": processes.start_time(os.getpid()) or 0, "ports": taken}
+    _note(cluster, own)
     try:
         with signals.raised():
             _show(cluster, targets, taken, address, form)
@@ -154,9 +206,14 @@ def _serve(cluster: Cluster, targets: list[Target], address: str, form: str | No
         raise
     except KeyboardInterrupt:
         pass
+    else:
+        if running:
+            raise LabError(
+                f"the sandbox of cluster {cluster.name} has ended, and these ports with it; when it runs again: "
+                f"agentlab forward --cluster {cluster.name}"
+            )
     finally:
-        with contextlib.suppress(OSError):
-            path.unlink()
+        _forget(cluster, own)
     return Exit.OK
 
 

@@ -24,7 +24,7 @@ from ..documents import load_json, read_file
 from ..errors import LabError
 from ..plan import names
 from ..state import owner, write_atomic
-from . import keeper, processes, switch
+from . import keeper, processes, supervise, switch
 from .host import NETNS_DIR, claim, leave_host, mount_of
 
 FILE = "sandbox.json"
@@ -138,15 +138,31 @@ def enter(running: Running, directory: str | None = None) -> list[str]:
     return ["nsenter", f"--target={running.pid}", "--net", "--mount", "--pid", "--root", *place, "--"]
 
 
+def supervised(running: Running, directory: str = "/") -> list[str]:
+    """Return the command prefix to run in the sandbox what a person or a program may end, by a signal or Ctrl-C: see `supervise`.
+
+    The words are for root; in all else they are as those of `enter`.
+    """
+    return [sys.executable, "-I", "-S", inspect.getfile(supervise), str(running.pid), directory]
+
+
 def as_caller() -> list[str]:
-    """Return what goes between `enter` and a command to run it as the current user, after `sudo` became root.
+    """Return what goes between `enter` or `supervised` and a command to run it as the current user, after `sudo` became root.
 
     Empty for root. Variables of `KEPT` are set again, because sudo removes them.
     """
     if os.geteuid() == 0:
         return []
     kept = [f"{name}={os.environ[name]}" for name in KEPT if name in os.environ]
-    return ["setpriv", f"--reuid={os.getuid()}", f"--regid={os.getgid()}", "--init-groups", "env", *kept]
+    return [
+        "setpriv",
+        f"--reuid={os.getuid()}",
+        f"--regid={os.getgid()}",
+        "--init-groups",
+        "--pdeathsig=TERM",
+        "env",
+        *kept,
+    ]
 
 
 def missing_programs(more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

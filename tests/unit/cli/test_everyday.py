@@ -38,7 +38,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state impor
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile, rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import status as report_status
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.page.server import Server
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import processes
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces, processes
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
 
@@ -184,7 +184,7 @@ def test_a_kubeconfig_leads_through_the_forward(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = {"pid": os.getpid(), "start": processes.start_time(os.getpid()), "ports": {"api": 40123}}
-    (runs / "lab" / forward.FILE).write_text(json.dumps(own))
+    (runs / "lab" / forward.FILE).write_text(json.dumps([own]))
     assert api.kubeconfig(["--cluster", "lab"]) == 0
     config = yaml.safe_load(capsys.readouterr().out)
     assert config["clusters"][0]["cluster"] == {
@@ -204,6 +204,13 @@ def test_a_kubeconfig_leads_through_the_forward(
     assert [entry["name"] for entry in found["clusters"]] == ["prod", "agentlab-lab"]
     assert found["current-context"] == "agentlab-lab"
     assert target.stat().st_mode & 0o777 == 0o600
+    link = runs / "config"
+    link.symlink_to("merged")
+    target.write_text(yaml.safe_dump({"clusters": [{"name": "prod"}]}))
+    monkeypatch.setenv("KUBECONFIG", str(link))
+    assert api.kubeconfig(["--cluster", "lab", "--merge"]) == 0
+    assert link.is_symlink(), "it was replaced by a file"
+    assert [entry["name"] for entry in yaml.safe_load(target.read_text())["clusters"]] == ["prod", "agentlab-lab"]
 
 
 def test_a_kubeconfig_is_printed_or_merged(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -311,6 +318,72 @@ def test_a_forward_that_is_over_has_no_ports(runs: Path) -> None:
     ):
         path.write_text(text)
         assert forward.ports(lab) == {}
+
+
+def test_forwards_of_a_cluster_know_of_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second one, of other ports, replaced the file of the first, and removed it at its end."""
+    chosen = profile.load("sno_ipv4", PROFILES)
+    chosen["hypervisor"] |= {"kind": "local", "state_dir": str(tmp_path / "state")}
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / rundir.PLAN).write_text(rundir.dump(build.build(chosen, "lab")))
+    monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
+    lab = cluster.find("lab")
+
+    def started(*targets: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", cli.__name__, "forward", *targets, "--cluster", "lab"],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout and process.stdout.readline()
+        return process
+
+    with started("api", "console") as first, started("10.0.0.1:22") as second, started("api", "proxy") as third:
+        found = forward.ports(lab)
+        assert set(found) == {"api", "console", "10.0.0.1:22", "proxy"}
+        second.terminate()
+        assert second.wait(30) == 143
+        assert set(forward.ports(lab)) == {"api", "console", "proxy"}
+        third.kill()
+        third.wait(30)
+        left = forward.ports(lab)
+        assert set(left) == {"api", "console"} and left["api"] != found["api"]
+        assert left["console"] == found["console"]
+        first.terminate()
+        assert first.wait(30) == 143
+    with started("api") as last:  # removes what the killed one left
+        assert [entry["pid"] for entry in json.loads((tmp_path / "lab" / forward.FILE).read_text())] == [last.pid]
+        last.terminate()
+    assert not (tmp_path / "lab" / forward.FILE).exists()
+
+
+def test_a_program_that_a_verb_becomes_ends_by_a_broken_pipe() -> None:
+    """Python ignores SIGPIPE, which the program inherited."""
+    code = f"from {cluster.__name__} import become; become(['sh', '-c', 'kill -PIPE $$'])"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGPIPE
+    assert cluster.become(["nosuch"]) == Exit.NOT_FOUND
+    assert signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN
+
+
+def test_a_forward_ends_with_its_sandbox(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended without a word, and with 0."""
+    with subprocess.Popen(["sleep", "60"]) as keeper:
+
+        def entered(pid: int) -> None:
+            assert pid == keeper.pid
+            keeper.kill()
+
+        running = namespaces.Running("lab", "lab", keeper.pid, 0, "")
+        monkeypatch.setattr(forward.namespaces, "require", lambda *__: running)
+        monkeypatch.setattr(forward.forward, "enter", entered)
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        assert forward.main(["api", "--cluster", "lab"]) == Exit.FAILED
+    assert capsys.readouterr().err == (
+        "agentlab: the sandbox of cluster lab has ended, and these ports with it; when it runs again: "
+        "agentlab forward --cluster lab\n"
+    )
+    assert not (runs / "lab" / forward.FILE).exists()
 
 
 @pytest.mark.parametrize("text", ["nobody", "api=70000", "host:", "host:99999", "=1", "api=", "a:b:c=x"])
@@ -459,7 +532,6 @@ def test_power_as_json(runs: Path, capsys: pytest.CaptureFixture[str], monkeypat
     machine = type("Machine", (), {"power": lambda __: "off"})
     monkeypatch.setattr(bmc, "connect", lambda *__: machine())
     monkeypatch.setenv(cluster.INSIDE, "lab")
-    monkeypatch.setattr(cluster.ctypes, "CDLL", lambda __: type("Libc", (), {"prctl": lambda *_: 0}))
     assert node.power(["master-0", "-o", "json", "--cluster", "lab"]) == 0
     assert json.loads(capsys.readouterr().out) == {"node": "master-0", "power": "off"}
 
@@ -471,7 +543,7 @@ def test_capture_of_a_network_and_of_a_node(
     net, first = plan["networks"][0], plan["nodes"][0]
     monkeypatch.setattr("shutil.which", lambda *__, **___: "/bin/tcpdump")
     monkeypatch.setattr(capture.namespaces, "require", lambda *__: None)
-    monkeypatch.setattr(capture.namespaces, "enter", lambda *__: ["inside"])
+    monkeypatch.setattr(capture.namespaces, "supervised", lambda *__: ["inside"])
     capture.main([net["name"], "--cluster", "lab"])
     capture.main(["master-0", "-c", "3", "port", "6443", "--cluster", "lab"])
     mac = first["nics"][0]["mac"]
@@ -488,6 +560,64 @@ def test_a_capture_never_overwrites_a_file(
     assert capture.main(["master-0", "-w", str(path), "--cluster", "lab"]) == 1
     assert capsys.readouterr().err == f"agentlab: {path}: the file exists; name a new one\n"
     assert path.read_text() == "mine"
+
+
+@pytest.fixture
+def tcpdump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A program in the place of tcpdump, or of sudo before it: the test writes it."""
+    program = tmp_path / "bin/tcpdump"
+    program.parent.mkdir()
+    program.touch(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(capture, "_prefix", lambda __: [])
+    return program
+
+
+def test_a_capture_that_fails_leaves_no_file(runs: Path, tcpdump: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The corrected command was refused: the file exists. A password that sudo refused did the same."""
+    path = runs / "packets.pcap"
+    argv = ["master-0", "-w", str(path), "p", "prot", "22", "--cluster", "lab"]
+    for script, code in (("exit 1", 1), ("kill -TERM $$", 143), (f"rm {path}; echo mine > {path}; exit 3", 3)):
+        tcpdump.write_text(f"#!/bin/sh\n{script}\n")
+        assert capture.main(argv) == code
+        assert path.exists() == (code == 3), "a file of another owner stays"
+    path.unlink()
+    tcpdump.write_text("#!/bin/sh\necho packets; exit 1\n")
+    assert capture.main(argv) == 1 and path.read_text() == "packets\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.unlink()
+    tcpdump.unlink()
+    monkeypatch.setenv("PATH", str(tcpdump.parent))
+    assert capture.main(argv) == Exit.NOT_FOUND and not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 5), (signal.SIGHUP, 6)], ids=["INT", "TERM", "HUP"]
+)
+def test_a_capture_into_a_file_ends_with_the_verb(runs: Path, tcpdump: Path, number: signal.Signals, code: int) -> None:
+    """SIGTERM left tcpdump, and the file grew until `destroy`. Ctrl-C reaches the whole group."""
+    tcpdump.write_text(
+        "#!/bin/sh\ntrap 'echo end; exit 0' INT\ntrap 'exit 5' TERM\ntrap 'exit 6' HUP\necho begin; echo begin >&2\n"
+        "while :; do sleep 0.1; done\n"
+    )
+    path = runs / "packets.pcap"
+    code_of = f"import sys; from {capture.__name__} import _write; from pathlib import Path; sys.exit(_write(Path({str(path)!r}), ['tcpdump']))"
+    command = ["env", "--default-signal=INT,HUP", sys.executable, "-c", code_of]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stderr and process.stderr.readline() == "begin\n"
+        (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+        assert process.wait(20) == code
+        assert process.stderr.read() == "", "it has ended"
+    assert path.read_text() == ("begin\nend\n" if number == signal.SIGINT else "begin\n")
+
+
+@pytest.mark.parametrize("count", ["0", "-1"])
+def test_a_capture_counts_from_1(runs: Path, capsys: pytest.CaptureFixture[str], count: str) -> None:
+    """0 was ignored."""
+    with pytest.raises(SystemExit) as end:
+        capture.main(["master-0", "-c", count, "--cluster", "lab"])
+    assert end.value.code == 2
+    assert f"argument -c/--count: {count} is not at least 1" in capsys.readouterr().err
 
 
 def test_a_capture_of_something_unknown(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,7 +43,6 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run directory of cluster `lab`; verbs act as if they were in its sandbox."""
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
     monkeypatch.setenv(cluster.INSIDE, "lab")
-    monkeypatch.setattr(cluster.ctypes, "CDLL", lambda __: type("Libc", (), {"prctl": lambda *_: 0}))
     chosen = profile.load("compact_ipv4", PROFILES)
     chosen["hypervisor"]["state_dir"] = str(tmp_path / "state")
     (tmp_path / "lab").mkdir()
@@ -87,16 +86,18 @@ def test_a_fault_is_injected_listed_and_undone(runs: Path, acts: list[Any], caps
 
 
 def test_a_fault_that_lasts(runs: Path, acts: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is undone after its time, and when the terminal goes away."""
+    """It is undone after its time, and when the terminal goes away. Each signal ended it with 130, against the table of exit codes."""
     monkeypatch.setattr(fault.time, "sleep", lambda __: None)
     assert fault.main(["registry", "service_down", "--seconds", "5", *LAB]) == 0
-    monkeypatch.setattr(fault.time, "sleep", lambda __: os.kill(os.getpid(), signal.SIGHUP))
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup it is ignored
-    try:
-        assert fault.main(["master-0", "pause", "--seconds", "5", *LAB]) == 130
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    assert [act[:2] for act in acts if act[0] == "end"] == [("end", "service_down"), ("end", "pause")]
+    for number, code in ((signal.SIGHUP, 129), (signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        monkeypatch.setattr(fault.time, "sleep", lambda __, number=number: os.kill(os.getpid(), number))
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        before = signal.signal(number, usual)  # below nohup it is ignored
+        try:
+            assert fault.main(["master-0", "pause", "--seconds", "5", *LAB]) == code
+        finally:
+            signal.signal(number, before)
+    assert [act[:2] for act in acts if act[0] == "end"] == [("end", "service_down"), *[("end", "pause")] * 3]
 
 
 def test_what_was_undone_by_other_means_is_not_listed(
