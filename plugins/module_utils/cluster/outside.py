@@ -83,7 +83,7 @@ def _found(pool: str, command: Run, reach: Callable[[str], None], machine: Machi
             state,
             definition.findtext("vcpu", "no"),
             int(definition.findtext("memory", "0")) / _KIB,
-            "bios" if definition.find("os[@firmware='efi']") is None else "uefi",
+            _firmware(definition),
             _networks(definition, machine, partial(_answer, command, reach) if state == "running" else None),
             [(int(one.findtext("capacity", "0")) / GIB, one.findtext("backingStore/path", "")) for one in described],
         )
@@ -92,6 +92,12 @@ def _found(pool: str, command: Run, reach: Callable[[str], None], machine: Machi
     except (OSError, ValueError, ET.ParseError) as error:
         return f"unknown: {error}"
     return _described(machine, seen)
+
+
+def _firmware(definition: ET.Element) -> str:
+    """Return the firmware of a domain: one that was not started yet has `efi` for it, and one that runs the file that libvirt chose."""
+    has_file = definition.find("os/loader") is not None
+    return "uefi" if has_file or definition.find("os[@firmware='efi']") is not None else "bios"
 
 
 def _networks(

@@ -67,7 +67,8 @@ class Host:
             for mac, network in self.networks[words[2]].items()
         )
         vcpus, mib, firmware = self.sizes[words[2]]
-        system = f"<os firmware='{firmware}'/>" if firmware else "<os/>"
+        efi = "<loader type='pflash'>f</loader>" if self.states[words[2]] == "running" else ""
+        system = {"efi": f"<os>{efi}</os>" if efi else "<os firmware='efi'/>", "": "<os/>"}[firmware]
         size = f"<memory unit='KiB'>{mib << 10}</memory><vcpu>{vcpus}</vcpu>{system}"
         has_disk = words[2] in self.disks
         disk = f"<disk device='disk'><source pool='p' volume='{words[2]}'/></disk>" if has_disk else ""
