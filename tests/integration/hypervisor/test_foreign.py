@@ -7,6 +7,7 @@ import hashlib
 import ipaddress
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -31,7 +32,7 @@ PORT, SECONDS = 9443, 30
 def hardware(metal: Any, address: str, upstream: str, quirk: str, authority: Path, log: Path) -> Iterator[None]:
     """The BMC with the quirk, in the sandbox of the machine."""
     command = [*metal.inside(), sys.executable, foreign_bmc.__file__, f"{address}:{PORT}", upstream, quirk]
-    process = subprocess.Popen([*command, "--log", str(log), "--ca", str(authority)])
+    process = subprocess.Popen([*command, "--log", str(log), "--ca", str(authority)], start_new_session=True)
     try:
         end = time.monotonic() + SECONDS
         while not (log.exists() and log.read_text()):
@@ -39,7 +40,7 @@ def hardware(metal: Any, address: str, upstream: str, quirk: str, authority: Pat
             time.sleep(0.05)
         yield
     finally:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # nsenter(1) alone would leave the BMC behind
         process.wait()
 
 
