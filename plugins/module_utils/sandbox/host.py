@@ -106,8 +106,22 @@ def _is_list(name: str) -> bool:
 
 
 def _make_parent(parent: Path) -> None:
-    """Create `parent` and its missing parents, with `host.json` in it, in one step, so that leftovers of a kill are recognized."""
-    top = _missing(parent)
+    """Create `parent` and its missing parents, with `host.json` in it, in one step, so that leftovers of a kill are recognized.
+
+    Not when another process makes it at the same time: it may be there or not, then.
+    """
+    with contextlib.suppress(IndexError):  # it is there meanwhile
+        top = _missing(parent)
+        handle = os.open(top.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if not top.exists():
+                _make(parent, top)
+        finally:
+            os.close(handle)
+
+
+def _make(parent: Path, top: Path) -> None:
     stage = _staged(top)
     _unstage(stage)
     deep = stage / parent.relative_to(top)
