@@ -81,13 +81,15 @@ def _write(path: Path, command: list[str]) -> int:
 
 def _run(command: list[str], output: int) -> int:
     """Return the exit code of the command, as a shell has it. Ctrl-C is for the command; SIGTERM and SIGHUP are passed on to it."""
-    with signals.raised():
+    with signals.raised(), contextlib.ExitStack() as starting:
+        starting.enter_context(signals.deferred())
         try:
             process = subprocess.Popen(command, stdout=output)
         except OSError:
             return become(command)  # which has the message
         while True:
             try:
+                starting.close()  # a signal during the start takes effect here, the first time
                 status = process.wait()
                 break
             except signals.Terminated as error:

@@ -611,6 +611,26 @@ def test_a_capture_into_a_file_ends_with_the_verb(runs: Path, tcpdump: Path, num
     assert path.read_text() == ("begin\nend\n" if number == signal.SIGINT else "begin\n")
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 5), (signal.SIGHUP, 6)])
+def test_a_signal_while_a_capture_starts(
+    runs: Path, tcpdump: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, code: int
+) -> None:
+    """It left tcpdump behind: the verb had not begun to wait for it."""
+    tcpdump.write_text(
+        "#!/bin/sh\ntrap 'exit 5' TERM\ntrap 'exit 6' HUP\necho begin >&2\nwhile :; do sleep 0.1; done\n"
+    )
+    start = subprocess.Popen
+
+    def slow(command: list[str], **options: Any) -> subprocess.Popen[str]:
+        process = start(command, stderr=subprocess.PIPE, text=True, **options)
+        assert process.stderr and process.stderr.readline() == "begin\n"
+        os.kill(os.getpid(), number)
+        return process
+
+    monkeypatch.setattr(capture.subprocess, "Popen", slow)
+    assert capture._write(runs / "packets.pcap", ["tcpdump"]) == code
+
+
 @pytest.mark.parametrize("count", ["0", "-1"])
 def test_a_capture_counts_from_1(runs: Path, capsys: pytest.CaptureFixture[str], count: str) -> None:
     """0 was ignored."""
