@@ -15,11 +15,11 @@ CLUSTERS = ("one", "two", "three", "four")
 def test_several_first_clusters_at_once(tmp_path: Path) -> None:
     """One of two sandboxes that a play makes next to each other failed: File exists."""
     for number in range(30):
-        parent, together = tmp_path / f"{number}/lib/agentlab", Barrier(len(CLUSTERS))
+        parent, gate = tmp_path / f"{number}/lib/agentlab", Barrier(len(CLUSTERS))
 
-        def claim(cluster: str, parent: Path = parent, together: Barrier = together) -> owner.Owner:
+        def claim(cluster: str, parent: Path = parent, gate: Barrier = gate) -> owner.Owner:
             who = owner.Caller(owner.Owner(cluster, f"/runs/{cluster}", 0, "root", "lab", ""))
-            together.wait(20)
+            gate.wait(20)
             return host.claim(parent / cluster, who, parent / "shared")
 
         with ThreadPoolExecutor(len(CLUSTERS)) as pool:
