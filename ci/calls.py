@@ -92,13 +92,14 @@ def expect(condition: object, shown: object) -> None:
 def until(what: str, check: Callable[[], T], limit: float, *, pause: float = 2.0) -> T:
     """Return what `check` returns, once that is true; it may raise OSError or ValueError, whose text is the reason.
 
-    what: a sentence that becomes true; limit, pause: in seconds. Raises `Failed`, with the last reason.
+    what: a sentence that becomes true; limit, pause: in seconds. Raises `Failed`, with the reason of the last try.
     """
     end, reason = time.monotonic() + limit, ""
     while True:
         try:
             if found := check():
                 return found
+            reason = ""
         except (OSError, ValueError) as error:
             reason = f": {error}"
         if time.monotonic() > end:

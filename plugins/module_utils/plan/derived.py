@@ -19,10 +19,10 @@ class Derived(TypedDict):
     """What follows from a plan.
 
     flow: how the cluster is installed. host: what a hypervisor is entered from, in the inventory; empty: itself. sandbox: whether the
-    hypervisor is one of ours; remote: whether it is reached by SSH, so that nothing on it was checked when the plan was made. several:
-    whether it is one of several hypervisors; further: and not the first one. machines: whether there are machines outside of the cluster;
-    images: whether one of them boots the lab's operating system. existing: whether a node is an existing machine. booted: names of the
-    nodes that the stage boot boots: those that are not of day 2; screens: of the nodes with steps on their screens.
+    hypervisor is a sandbox; remote: whether it is reached by SSH, so that nothing on it was checked when the plan was made. several:
+    whether it is one of several hypervisors; further: whether it is not the first. machines: whether there are machines outside of the
+    cluster; images: whether one of them boots the lab's operating system. existing: whether a node is an existing machine.
+    booted: names of the nodes that the stage boot boots: those that are not of day 2; screens: of the nodes with steps on their screens.
     mode: how machines boot; start: from which file of the run directory; joining: the mode of day-2 nodes.
     faults: whether something is done to machines during the installation; ejects: whether media are ejected after it. define: whether
     the cluster is defined over REST. snapshots: whether the wait saves the state of the lab. tests: whether the profile has some.

@@ -102,7 +102,7 @@ def test_a_zombie_does_not_run() -> None:
 
 
 def test_a_process_whose_first_thread_has_ended_runs() -> None:
-    """That is a zombie, too, and its other threads may still have a port: so it was for a moment after SIGKILL."""
+    """It is a zombie, but its other threads may hold a port, as for a moment after SIGKILL."""
     exit_thread = "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); ctypes.CDLL(None).syscall(60, 0)"
     process = subprocess.Popen([sys.executable, "-c", exit_thread])
     try:
