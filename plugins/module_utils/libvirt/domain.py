@@ -43,12 +43,13 @@ def render(
     medium: Medium = "cdrom",
     medium_first: bool = False,
     clock_offset: int = 0,
+    emulator: Path | None = None,
 ) -> ET.Element:
     """Return the definition of `node` (an entry of a plan's `nodes` or `machines`) of the cluster of `owner`, with its mark.
 
     pool: where its disks are; domain_type: kvm or qemu; console: the file that gets its serial console; medium: what an
     empty disk falls through to; medium_first: whether that comes before the disk; clock_offset: seconds that the machine's
-    clock is ahead of the host's.
+    clock is ahead of the host's; emulator: started as QEMU, None for libvirt's default.
     """
     disks = [disk for disk in node["disks"] if disk["bus"] != "iscsi"]
     scsi = any(disk["bus"] == "scsi" for disk in disks)
@@ -104,6 +105,7 @@ def render(
         element(
             "devices",
             None,
+            element("emulator", text=emulator) if emulator else None,
             *(_disk(disk, pool, order if ordered else None) for order, disk in enumerate(disks, first)),
             element("controller", {"type": "scsi", "index": 0, "model": "virtio-scsi"}) if scsi else None,
             element("controller", {"type": "usb", "model": "qemu-xhci" if medium == "usb" else "none"}),

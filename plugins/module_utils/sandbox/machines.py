@@ -16,6 +16,7 @@ from ..plan.modes import MODES
 from ..plan.outside import Machine
 from ..plan.outside_checks import disk_image
 from ..state.owner import Owner
+from . import one_thread
 
 if TYPE_CHECKING:
     import libvirt
@@ -36,6 +37,7 @@ def apply(
             pool=hypervisor["pool"],
             domain_type=domain_type,
             console=Path(node["console"]),
+            emulator=one_thread.emulator(plan, node, domain_type),
             medium=MODES[plan["boot"]["mode"]].medium,
             medium_first=any(faults.of_kind(plan, "boot_order", node["name"])),
             clock_offset=sum(fault["offset"] for fault in faults.of_kind(plan, "clock", node["name"])),

@@ -24,7 +24,7 @@ from ..documents import load_json, read_file
 from ..errors import LabError
 from ..plan import names
 from ..state import owner, write_atomic
-from . import keeper, processes, supervise, switch
+from . import keeper, one_thread, processes, supervise, switch
 from .host import NETNS_DIR, claim, leave_host, mount_of
 
 FILE = "sandbox.json"
@@ -285,6 +285,7 @@ def refuse_foreign_namespace(netns: str, state_dir: Path, mark: str) -> None:
 def _start(cluster: str, netns: str, state_dir: Path, spec: Mapping[str, object]) -> Running:
     script = state_dir / "sandbox" / "keeper.py"
     write_atomic(script, inspect.getsource(keeper))
+    one_thread.write(state_dir)
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     try:
         result = subprocess.run(

@@ -21,7 +21,7 @@ from ..plan.model import Plan
 from ..plan.outside import LAB, Machine, machines
 from ..state.owner import Owner
 from ..vocabulary import RunFile
-from . import balancer
+from . import balancer, one_thread
 from .machines import create
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ def _create(
             pool=plan["hypervisor"]["pool"],
             domain_type=domain_type,
             console=Path(machine["console"]),
+            emulator=one_thread.emulator(plan, machine, domain_type),
             medium="cdrom" if machine["image"] == LAB else "network",
         )
         for machine in mine

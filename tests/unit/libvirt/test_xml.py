@@ -89,6 +89,12 @@ def test_domain_with_bios_and_tpm() -> None:
     assert tree.find("devices/tpm/backend").get("version") == "2.0"
 
 
+def test_domain_with_another_emulator() -> None:
+    node, place = plan("compact_ipv4")["nodes"][0], Path("/console/log")
+    tree = domain.render(node, OWNER, pool="p", domain_type="qemu", console=place, emulator=Path("/lab/qemu"))
+    assert tree.findtext("devices/emulator") == "/lab/qemu"
+
+
 def test_domain_with_a_screen() -> None:
     node = plan("compact_ipv4")["nodes"][0]
     blind, seen = (
@@ -187,7 +193,7 @@ def test_a_second_medium_is_not_booted() -> None:
     assert difference(ET.fromstring(machine.xml), ET.fromstring(before)) is None
 
 
-def test_what_libvirt_adds_is_no_difference() -> None:
+def test_what_libvirt_adds_is_not_a_difference() -> None:
     wanted = element("a", {"x": "1"}, element("b", text="t"), element("c"))
     found = ET.fromstring("<a x='1' y='2'><z/><b>t</b><c><d/></c></a>")
     assert difference(found, wanted) is None
