@@ -55,7 +55,7 @@ LAYERS = (
     ("payload/ipi",),
     ("cli",),
 )
-# Where there is no Ansible, and what of it the payload's images do without.
+# Where there is no Ansible, and what of it the payload's images do not have.
 ADAPTER = {"_ansible"}
 PLUGINS = {"plugins/callback", "plugins/connection", "plugins/filter", "plugins/modules"}
 FILES = sorted(path for top in ("plugins", "payload") for path in (ROOT / top).rglob("*.py"))
@@ -96,11 +96,33 @@ def there(target: str) -> bool:
     return (ROOT / f"{target}.py").exists() or (ROOT / target).is_dir()
 
 
+def loaded(text: str) -> Iterator[tuple[int, str]]:
+    """Line and name of each module that `import_module` loads by a name that is written there."""
+    if "import_module" not in text:
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield node.lineno, first.value
+
+
+def whole(name: str, line: int, module: str) -> Iterator[Import]:
+    """The import of a module by its whole name, if it is of this collection."""
+    parts = tuple(module.split("."))
+    if parts[: len(PACKAGE)] == PACKAGE:
+        yield Import(name, line, parts[-1], "/".join(parts[len(PACKAGE) :]))
+
+
 def imports(path: Path, text: str | None = None) -> Iterator[Import]:
     """Every import of this collection."""
     name = path.relative_to(ROOT)
+    for line, module in loaded(path.read_text(encoding="utf-8") if text is None else text):
+        yield from whole(str(name), line, module)
     for node in statements_of(path) if text is None else statements(text):
-        if not isinstance(node, ast.ImportFrom):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from whole(str(name), node.lineno, alias.name)
             continue
         parts = tuple((node.module or "").split(".")) if node.module else ()
         if node.level:
@@ -196,7 +218,7 @@ def test_one_adapter_imports_ansible() -> None:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             found += [
-                f"{name}:{node.lineno}: imports {one}: libraries do without Ansible"
+                f"{name}:{node.lineno}: imports {one}: libraries work without Ansible"
                 for one in names
                 if one.split(".")[0] == "ansible"
             ]
@@ -215,6 +237,16 @@ def test_one_adapter_imports_ansible() -> None:
             "plugins/module_utils/plan/x.py",
             "def f():\n    from ..installer import run",
             "x.py:2: imports run from installer, which is not below",
+        ),
+        (
+            "plugins/module_utils/plan/x.py",
+            f"import {'.'.join(PACKAGE)}.plugins.module_utils.sandbox.host",
+            "x.py:1: imports host from sandbox, which is not below plan",
+        ),
+        (
+            "plugins/module_utils/plan/x.py",
+            f"def f():\n    importlib.import_module('{'.'.join(PACKAGE)}.plugins.module_utils.sandbox.host')",
+            "x.py:2: imports host from sandbox, which is not below plan",
         ),
         ("plugins/module_utils/plan/x.py", "from ..nowhere.at_all import a", "put nowhere into LAYERS"),
         ("payload/cluster/x.py", "from ..api_server import engine", "imports engine from payload/api_server"),

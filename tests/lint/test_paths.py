@@ -69,6 +69,17 @@ def test_paths_exist(name: str) -> None:
     assert missing((ROOT / name).read_text(encoding="utf-8")) == []
 
 
+def test_contributing_has_whole_paths() -> None:
+    """As its rule says: each path is one of the checkout, or one below the libraries."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    written = {name.rstrip("/") for found in NAME.findall(text) for name in alternatives(found)}
+    paths = {name for name in written if "/" in name or name.endswith(".py")}
+    bases = ("", f"{LIBRARIES}/")
+    assert not {
+        path for path in paths - VARIABLE if not any(fnmatch.filter(listed(), f"{base}{path}") for base in bases)
+    }
+
+
 @pytest.mark.parametrize("text", ["`plan/none.py`", "`docs/none.md`", "`boot/{bmc,none}.py`", "`none.py`"])
 def test_a_path_that_does_not_exist_is_found(text: str) -> None:
     assert missing(text) == [text.strip("`")]
