@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import requests
-from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs, ended
+from ansible_collections.agentlab.ocp.ci.calls import VerbFailed, Verbs, exit_status_of
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot import bmc, sequence
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.media import published_url
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
@@ -26,14 +26,14 @@ SECONDS = 300.0
 
 
 def boot(folder: Path) -> None:
-    """Boot the machines of the run in `folder`; this process is in the cluster's network. Raises `Failed` and `LabError`."""
+    """Boot the machines of the run in `folder`; this process is in the cluster's network. Raises `VerbFailed` and `LabError`."""
     found = load_plan(folder)
-    plan = secrets.into(found, secrets.of(found, folder))
+    plan = secrets.with_passwords(found, secrets.passwords_of(found, folder))
     url = published_url(plan, Path(plan["boot"]["image"]))
     deadline = time.monotonic() + SECONDS
     while not _published(url):
         if time.monotonic() > deadline:
-            raise Failed(f"{url}: not published in {SECONDS:.0f} s")
+            raise VerbFailed(f"{url}: not published in {SECONDS:.0f} s")
         time.sleep(1)
     for node in sequence.order(plan["nodes"], plan["rendezvous"]["node"]):
         machine = bmc.of_node(node, str(folder / RunFile.CA))
@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
             inside = [sys.executable, __file__, args.cluster, "--inside"]
             print(verbs.call("exec", "--cluster", args.cluster, "--", *inside), end="", flush=True)
 
-    return ended(act)
+    return exit_status_of(act)
 
 
 if __name__ == "__main__":

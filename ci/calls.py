@@ -23,7 +23,7 @@ T = TypeVar("T")
 PACKAGE = "ansible_collections.agentlab.ocp.plugins.module_utils.cli"
 
 
-class Failed(AssertionError):
+class VerbFailed(AssertionError):
     """A verb did not do what it should; the text has its output.
 
     It is an `AssertionError`, which `drive` reports for the verb.
@@ -46,16 +46,18 @@ class Verbs:
         """Return stdout of a verb, which must end with `status` (and have one line on stderr if that is FAILED).
 
         given: standard input; environment: variables in addition. With another status than 0, stderr is part of the
-        result. Raises `Failed`, and `TimeoutExpired` after `LIMIT` seconds.
+        result. Raises `VerbFailed`, and `TimeoutExpired` after `LIMIT` seconds.
         """
         done = subprocess.run(
             self.command(verb, *argv), input=given, capture_output=True, text=True, timeout=LIMIT, check=False,
             env={**os.environ, "CLUSTER": self.cluster, **environment}, cwd=self.folder,
         )  # fmt: skip
         if done.returncode != status:
-            raise Failed(f"{verb} {' '.join(argv)}: status {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
+            raise VerbFailed(
+                f"{verb} {' '.join(argv)}: status {done.returncode}: {(done.stdout + done.stderr)[-2000:]}"
+            )
         if status == Exit.FAILED and done.stderr.count("\n") != 1:
-            raise Failed(f"{verb} {' '.join(argv)}: not one message: {done.stderr}")
+            raise VerbFailed(f"{verb} {' '.join(argv)}: not one message: {done.stderr}")
         return done.stdout + (done.stderr if status else "")
 
     def json(self, verb: str, *argv: str) -> Any:
@@ -84,15 +86,15 @@ class Verbs:
 
 
 def expect(condition: object, shown: object) -> None:
-    """Raise `Failed` with `shown`, of which the end is enough, unless `condition` is true."""
+    """Raise `VerbFailed` with `shown`, of which the end is enough, unless `condition` is true."""
     if not condition:
-        raise Failed(str(shown)[-2000:])
+        raise VerbFailed(str(shown)[-2000:])
 
 
-def until(what: str, check: Callable[[], T], limit: float, *, pause: float = 2.0) -> T:
+def wait_until(what: str, check: Callable[[], T], limit: float, *, pause: float = 2.0) -> T:
     """Return what `check` returns, once that is true; it may raise OSError or ValueError, whose text is the reason.
 
-    what: a sentence that becomes true; limit, pause: in seconds. Raises `Failed`, with the reason of the last try.
+    what: a sentence that becomes true; limit, pause: in seconds. Raises `VerbFailed`, with the reason of the last try.
     """
     end, reason = time.monotonic() + limit, ""
     while True:
@@ -103,15 +105,15 @@ def until(what: str, check: Callable[[], T], limit: float, *, pause: float = 2.0
         except (OSError, ValueError) as error:
             reason = f": {error}"
         if time.monotonic() > end:
-            raise Failed(f"after {limit:.0f} s: {what} is not true{reason}")
+            raise VerbFailed(f"after {limit:.0f} s: {what} is not true{reason}")
         time.sleep(pause)
 
 
-def ended(act: Callable[[], object]) -> int:
+def exit_status_of(act: Callable[[], object]) -> int:
     """Return the exit status of a program of CI that does `act`: 1 when it fails, after a line with the reason."""
     try:
         act()
-    except (Failed, LabError, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
+    except (VerbFailed, LabError, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
         print(f"FAIL {type(error).__name__}: {error}", flush=True)
         return 1
     return 0

@@ -14,9 +14,10 @@ import threading
 import time
 from pathlib import Path
 
-from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs, ended, until
+from ansible_collections.agentlab.ocp.ci.calls import VerbFailed, Verbs, exit_status_of, wait_until
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import fencing
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import faults, names
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.rundir import load_plan
 
 # Longest silence of the API while a node is fenced, in seconds.
@@ -85,7 +86,9 @@ def freeze(verbs: Verbs) -> None:
     plan = load_plan(verbs.run_dir)
     nodes = [node["name"] for node in plan["nodes"] if node["role"] == "master"]
     unfenced = [fault["node"] for fault in faults.of_kind(plan, "fence_fails")]
-    until("both nodes are online", lambda: all(report(verbs, node).online == sorted(nodes) for node in nodes), LIMIT)
+    wait_until(
+        "both nodes are online", lambda: all(report(verbs, node).online == sorted(nodes) for node in nodes), LIMIT
+    )
     vip = plan["vips"]["api"][0]
     has = {node: vip in verbs.call("ssh", node, "--", "ip -brief address") for node in nodes}
     victim = next(node for node in nodes if (node in unfenced if unfenced else has[node]))
@@ -93,53 +96,59 @@ def freeze(verbs: Verbs) -> None:
     api = Api(verbs)
     api.start()
     try:
-        until("the API answers", lambda: api.answers, LIMIT)
-        before, logged = len(api.answers), len(bmc_log(plan["hypervisor"]["state_dir"]))
+        wait_until("the API answers", lambda: api.answers, LIMIT)
+        before, logged = len(api.answers), len(bmc_log(plan))
         verbs.call("fault", victim, "pause")
-        frozen = time.monotonic()
+        freeze_time = time.monotonic()
         leads = ", which leads," if has[victim] else ""
         print(f"ok   {victim}{leads} is frozen; {before} writes were answered", flush=True)
         if unfenced:
             time.sleep(SILENT)
-            late = [moment for moment in api.answers if moment > frozen + 5]
+            late = [moment for moment in api.answers if moment > freeze_time + 5]
             if late:
-                raise Failed(f"the API answered {late[0] - frozen:.0f} s after {victim} froze, which was not fenced")
-            until(
+                raise VerbFailed(
+                    f"the API answered {late[0] - freeze_time:.0f} s after {victim} froze, which was not fenced"
+                )
+            wait_until(
                 "Pacemaker reports that the node was not fenced", lambda: victim in report(verbs, other).failed, LIMIT
             )
             print(f"ok   no answer for {SILENT:.0f} s, as {other} cannot fence {victim}", flush=True)
             verbs.call("fault", victim, "pause", "--undo")
-            until("the API answers again", lambda: api.answers[-1] > frozen + SILENT, LIMIT)
+            wait_until("the API answers again", lambda: api.answers[-1] > freeze_time + SILENT, LIMIT)
         else:
-            until("the API answers again", lambda: len(api.answers) > before and api.answers[-1] > frozen + 5, LIMIT)
-            first = next(moment for moment in api.answers if moment > frozen + 5)
+            wait_until(
+                "the API answers again", lambda: len(api.answers) > before and api.answers[-1] > freeze_time + 5, LIMIT
+            )
+            first = next(moment for moment in api.answers if moment > freeze_time + 5)
             last = max(moment for moment in api.answers if moment < first)
             if first - last > OUTAGE:
-                raise Failed(f"the API did not answer for {first - last:.1f} s; at most {OUTAGE:.0f} s are expected")
+                raise VerbFailed(
+                    f"the API did not answer for {first - last:.1f} s; at most {OUTAGE:.0f} s are expected"
+                )
             print(f"ok   the API did not answer for {first - last:.1f} s", flush=True)
             system = next(node["uuid"] for node in plan["nodes"] if node["name"] == victim)
-            since = bmc_log(plan["hypervisor"]["state_dir"])[logged:]
+            since = bmc_log(plan)[logged:]
             forced = [line for line in since if "ForceOff" in line and system in line]
             if not forced:
-                raise Failed(f"the BMCs' log has no ForceOff of {victim}, system {system}, since it froze")
+                raise VerbFailed(f"the BMCs' log has no ForceOff of {victim}, system {system}, since it froze")
             print(f"ok   BMC: {forced[-1].strip()}", flush=True)  # which ended the fault, too
     finally:
         api.end()
-    until("both nodes are Ready", lambda: ready(verbs) >= set(nodes), 2 * LIMIT)
-    until("both are online", lambda: all(report(verbs, node).online == sorted(nodes) for node in nodes), LIMIT)
+    wait_until("both nodes are Ready", lambda: ready(verbs) >= set(nodes), 2 * LIMIT)
+    wait_until("both are online", lambda: all(report(verbs, node).online == sorted(nodes) for node in nodes), LIMIT)
     print("ok   both nodes are online again", flush=True)
 
 
-def bmc_log(state_dir: str) -> list[str]:
+def bmc_log(plan: Plan) -> list[str]:
     """Return the lines of the BMCs' log."""
-    return Path(names.service_log(names.services_dir(state_dir), "bmc")).read_text("utf-8", "replace").splitlines()
+    return Path(names.service_log(plan["services"]["directory"], "bmc")).read_text("utf-8", "replace").splitlines()
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="ci/fencing.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cluster")
     args = parser.parse_args(argv)
-    return ended(lambda: freeze(Verbs(args.cluster, Path.cwd())))
+    return exit_status_of(lambda: freeze(Verbs(args.cluster, Path.cwd())))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ a wrong value. Where there is no job or no check, the row has the reason.
 """
 
 
-class _Tested(TypedDict):
+class _TestedField(TypedDict):
     field: str
     """The field, such as `boot.mode`, or one choice of it: `boot.eject: after`. Those of `master`, `arbiter`, `worker` and `nodes` are
     one row, `machine.NAME`."""
@@ -42,7 +42,7 @@ class _Tested(TypedDict):
     """A test in which the check fails, or in which a wrong value is refused."""
 
 
-class Row(_Tested, total=False):
+class Row(_TestedField, total=False):
     """What proves a field of a profile."""
 
     check: str
@@ -62,7 +62,7 @@ class Proof(TypedDict):
     rows: list[Row]
 
 
-class Made(NamedTuple):
+class PassedJob(NamedTuple):
     """When a job passed, and the stages whose checks it made."""
 
     date: datetime
@@ -97,7 +97,7 @@ def fields_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def known() -> dict[str, list[str]]:
+def known_fields() -> dict[str, list[str]]:
     """Return each field of a profile with its choices, which most do not have. Names and order are those of proof.yml and the schema."""
     document = schema.profile()
     found: dict[str, list[str]] = {}
@@ -123,17 +123,17 @@ def known() -> dict[str, list[str]]:
 def profile_of(job: str, given: str | Mapping[str, Any]) -> tuple[dict[str, Any], profile.Profile]:
     """Return the profile of a job, a name or contents, as it is written, with absolute paths, and complete."""
     source = profile.read(given, PROFILES) if isinstance(given, str) else profile.inline(given, job, ROOT / "ci")
-    raw = profile.rooted(source).raw
+    raw = profile.rooted_source(source).raw
     return raw, profile.complete(raw)
 
 
-def page(passed: Mapping[str, str | Mapping[str, Any]], made: Mapping[str, Made]) -> str:
+def page(passed: Mapping[str, str | Mapping[str, Any]], made: Mapping[str, PassedJob]) -> str:
     """Return docs/fields.md.
 
     passed: the jobs with a record, in the order of jobs.yml, with their profiles: names or contents; made: the checks of each.
     """
     used: dict[str, list[str]] = {}
-    options = known()
+    options = known_fields()
     for job, given in passed.items():
         raw, complete = profile_of(job, given)
         if raw.get("machines_from"):
@@ -161,7 +161,7 @@ def page(passed: Mapping[str, str | Mapping[str, Any]], made: Mapping[str, Made]
         field, check = row["field"], row.get("check", "")
         keys = [key for value in options.get(field, ()) if (key := f"{field}: {value}") not in own] or [field]
         for key in keys:
-            having = dict.fromkeys(job for one, some in used.items() if _within(one, key) for job in some)
+            having = dict.fromkeys(job for one, some in used.items() if _is_within(one, key) for job in some)
             found = [job for job in having if made[job].proves(row, since)]
             more = f", {len(found) - SHOWN} more" if len(found) > SHOWN else ""
             proving = ", ".join(f"`{job}`" for job in found[:SHOWN]) + more
@@ -171,5 +171,5 @@ def page(passed: Mapping[str, str | Mapping[str, Any]], made: Mapping[str, Made]
     return HEADING + "".join(lines)
 
 
-def _within(field: str, key: str) -> bool:
+def _is_within(field: str, key: str) -> bool:
     return field == key or field.startswith(f"{key}.")

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.agentlab.ocp.ci.calls import Verbs, ended, expect
+from ansible_collections.agentlab.ocp.ci.calls import Verbs, exit_status_of, expect
 from ansible_collections.agentlab.ocp.plugins.module_utils.bmc.redfish.address import parse
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.places import run_dir
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import disks, secrets
@@ -44,9 +44,9 @@ class Foreign:
         self.verbs = Verbs(self.name, Path.cwd())
 
     def start(self) -> None:
-        """Make the machine, its cable and its BMC. Raises `Failed`."""
+        """Make the machine, its cable and its BMC. Raises `VerbFailed`."""
         found = load_plan(run_dir(self.cluster))
-        plan = secrets.into(found, secrets.of(found, run_dir(self.cluster)))
+        plan = secrets.with_passwords(found, secrets.passwords_of(found, run_dir(self.cluster)))
         [node] = [one for one in plan["nodes"] if one.get("bare_metal")]
         where = parse(node["bmc"]["address"])
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ class Foreign:
         return [line[key] for line in map(json.loads, text.splitlines()) if key in line]
 
     def end(self) -> None:
-        """Check what was done to the machine, and remove it. Raises `Failed`."""
+        """Check what was done to the machine, and remove it. Raises `VerbFailed`."""
         try:
             boots, bodies, paths = self._noted("boot"), self._noted("body"), self._noted("path")
             quirks = self._noted("quirks")[0]
@@ -129,7 +129,7 @@ def _profile(node: Node, system: str) -> dict[str, Any]:
     """
     bmc = {"username": node["bmc"]["username"], "password": node["bmc"]["password"]}
     machine: dict[str, Any] = {"uuid": system.rpartition("/")[2], "nics": {"eth0": {"mac": node["nics"][0]["mac"]}}}
-    if serial := disks.given(node.get("root_device_hints")).get("serial_number"):
+    if serial := disks.given_hints(node.get("root_device_hints")).get("serial_number"):
         machine["extra_disks"] = [{"size_gib": 20, "serial": serial}]
         machine["root_device_hints"] = {"serial_number": serial}
     return {"addressing": "static", "network": {"ipv4": NETWORK}, "services": {"bmc": bmc}, "nodes": {MACHINE: machine}}
@@ -140,7 +140,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("cluster")
     parser.add_argument("what", choices=("start", "end"))
     args = parser.parse_args(argv)
-    return ended(getattr(Foreign(args.cluster), args.what))
+    return exit_status_of(getattr(Foreign(args.cluster), args.what))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan import (
     rundir,
     schema,
     short,
+    tests,
 )
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument, arguments
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
@@ -35,15 +36,20 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import E
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import DEFAULT_CLUSTER
 
 ROOT = Path(__file__).resolve().parents[1]
-# Options of modules and roles that do without a plan: their types and descriptions.
+# Options of modules and roles that work without a plan: their types and descriptions.
 SHORT: dict[str, tuple[object, str]] = {
     "networks": (list[short.ShortNetwork], "The networks."),
     "nodes": (list[short.ShortNode], "The machines."),
+    "machines": (list[short.ShortMachine], "The machines that are switched on."),
     "services": (
         ServicesOptions,
         "The services at the gateway of the first network. Those that are named run, with the defaults of a profile.",
     ),
     "faults": (list[faults.Fault], "What goes wrong on purpose. Which fields a fault has depends on its kind."),
+    "tests": (
+        list[tests.TestOptions],
+        "The tests. Each has one of C(run), C(http) and C(console). In a playbook C(on) is quoted: it would be a boolean.",
+    ),
     "hosts": (
         list[short.ShortHost],
         "The hosts. By default those in C(hosts) of the directory, which dev-scripts writes, or else the rendezvous host.",
@@ -52,7 +58,7 @@ SHORT: dict[str, tuple[object, str]] = {
 ROLES = {"networks": ("networks",), "nodes": ("nodes",), "boot": ("nodes",), "services": ("services", "networks", "nodes"),
          "gather": ("hosts",)}  # fmt: skip
 MARK = "      # What follows is written by ci/generate.py.\n"
-FRAGMENT = '''"""Options of the modules that do without a plan, in a few lines each; ci/generate.py writes this file."""
+FRAGMENT = '''"""Options of the modules that work without a plan, in a few lines each; ci/generate.py writes this file."""
 
 from __future__ import annotations
 
@@ -97,7 +103,7 @@ def picture() -> str:
     return drawing.svg(build.build(profile.load("compact_dualstack", ROOT / "config_examples"), DEFAULT_CLUSTER))
 
 
-def returned() -> str:
+def plan_module_source() -> str:
     """Return the source of the module `plan`, with the sections of a plan in its RETURN."""
     text = (ROOT / "plugins/modules/plan.py").read_text(encoding="utf-8")
     before, mark, rest = text.partition("  contains: # written by ci/generate.py\n")
@@ -109,7 +115,7 @@ def returned() -> str:
     return before + mark + textwrap.indent(rundir.dump(found), 4 * " ") + rest[rest.index("run_dir:\n") :]
 
 
-def booting() -> str:
+def lab_boot_source() -> str:
     """Return the source of the module `lab_boot`, with the boot modes in its DOCUMENTATION."""
     before, mark, rest = (ROOT / "plugins/modules/lab_boot.py").read_text(encoding="utf-8").partition("  mode:\n")
     texts = [re.sub("`(.+?)`", r"C(\1)", f"V({name}) - {mode.meaning}.") for name, mode in MODES.items()]
@@ -192,8 +198,8 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/verbs.md": parsers.page,
     "docs/images/compact_dualstack.svg": picture,
     "plugins/doc_fragments/short.py": fragment,
-    "plugins/modules/lab_boot.py": booting,
-    "plugins/modules/plan.py": returned,
+    "plugins/modules/lab_boot.py": lab_boot_source,
+    "plugins/modules/plan.py": plan_module_source,
     "plugins/module_utils/assisted/validations.py": validations,
     **{f"roles/{name}/meta/argument_specs.yml": functools.partial(role, name) for name in ROLES},
 }

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.agentlab.ocp.ci.calls import Failed, expect
+from ansible_collections.agentlab.ocp.ci.calls import VerbFailed, expect
 from ansible_collections.agentlab.ocp.payload import build
 from ansible_collections.agentlab.ocp.payload.build import steps
 from ansible_collections.agentlab.ocp.payload.ipi import images as ironic_images
@@ -48,7 +48,9 @@ class Ironic(service.Ironic):
 
 def enrol(ironic: Ironic) -> str:
     """The node is verified through its BMC, whose certificate is checked."""
-    plan = secrets.into(ironic.cluster.plan, secrets.of(ironic.cluster.plan, ironic.cluster.directory))
+    plan = secrets.with_passwords(
+        ironic.cluster.plan, secrets.passwords_of(ironic.cluster.plan, ironic.cluster.directory)
+    )
     ironic.enrol(plan["nodes"][0], ironic.cluster.directory / RunFile.CA)
     checked = ironic.call("GET", f"/nodes/{ironic.node}/validate")
     wrong = {name: checked[name] for name in ("boot", "inspect", "management", "power") if not checked[name]["result"]}
@@ -122,7 +124,7 @@ def deploy(ironic: Ironic) -> str:
         text = console.read_text("utf-8", "replace")
         return "login:" in text[text.rfind(f"{ironic_images.MARK}=1") :] and f"{ironic_images.MARK}=1" in text
 
-    ironic.until(f"{console} shows that the written disk boots", booted, service.STAGE_SECONDS)
+    ironic.wait_until(f"{console} shows that the written disk boots", booted, service.STAGE_SECONDS)
     return f"{image.stat().st_size >> 20} MiB were written; the OS on the disk has booted"
 
 
@@ -153,7 +155,7 @@ def run(cluster: Cluster, environment: Path, images: Path, until: str) -> int:
             begin = time.monotonic()
             try:
                 result = f"ok   {stage.__name__}: {stage(ironic)}"
-            except (Failed, OSError, LookupError, ValueError) as error:
+            except (VerbFailed, OSError, LookupError, ValueError) as error:
                 result, status = f"FAIL {stage.__name__}: {type(error).__name__}: {error}", 1
             print(f"{result} ({time.monotonic() - begin:.0f} s)", flush=True)
             if status or stage.__name__ == until:
@@ -173,22 +175,22 @@ def main(argv: list[str]) -> int:
         cluster = find(args.cluster)
         if args.inside:
             environment, images = args.inside
-            return run(cluster, environment, images, args.until)
+            return run(cluster, environment, images, args.wait_until)
         made = steps.Steps(steps.cache_root(), lambda text: print(f"ok   {text}", flush=True))
-        payload = build.ensure(say=made.say)
-        with steps.lock(made.cache / "lock", made.say):
+        payload = build.ensure(report=made.report)
+        with steps.lock(made.cache / "lock", made.report):
             folders = ironic_images.environment(made), ironic_images.images(made, Path(payload["iso"]))
         command = [
             sys.executable,
             str(Path(__file__).resolve()),
             args.cluster,
             "--until",
-            args.until,
+            args.wait_until,
             "--inside",
             *map(str, folders),
         ]
         return subprocess.run([*cluster.enter(os.getcwd(), root=True), *command], check=False).returncode
-    except (Failed, build.BuildError, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
+    except (VerbFailed, build.BuildError, OSError, LookupError, ValueError, subprocess.SubprocessError) as error:
         print(f"FAIL {type(error).__name__}: {error}", flush=True)
         return 1
 

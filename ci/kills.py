@@ -45,7 +45,7 @@ QUIET_SECONDS = 0.5
 MACHINES = ("boot", "wait", "validate")  # the stages that are killed up to `validate`
 
 
-class Broken(Exception):
+class BrokenGuarantee(Exception):
     """A guarantee was violated after a kill.
 
     The text is the outcome in the record: what failed, with the end of the verb's output.
@@ -96,7 +96,7 @@ class Lab:
             )
 
     def finish(self, verb: str, until: str = "") -> str:
-        """Run a verb; return its output. Raises `Broken` if it fails.
+        """Run a verb; return its output. Raises `BrokenGuarantee` if it fails.
 
         until: the last stage of a deploy, `self.until` by default. The limit is `LIMITS[self.until]` seconds.
         """
@@ -105,9 +105,9 @@ class Lab:
             status = process.wait(LIMITS[self.until])
         except subprocess.TimeoutExpired:
             self.end(process)
-            raise Broken(f"{verb} did not end in {LIMITS[self.until]:.0f} s: {self.tail()}") from None
+            raise BrokenGuarantee(f"{verb} did not end in {LIMITS[self.until]:.0f} s: {self.tail()}") from None
         if status:
-            raise Broken(f"{verb} failed ({status}): {self.tail()}")
+            raise BrokenGuarantee(f"{verb} failed ({status}): {self.tail()}")
         return self.log.read_text(errors="replace")
 
     def tail(self) -> str:
@@ -145,7 +145,7 @@ class Lab:
         ]
         return [process.pid, *(pid for pid in marked if pid != process.pid)]
 
-    def inside(self) -> dict[int, str]:
+    def sandbox_processes(self) -> dict[int, str]:
         """Return {pid: name} of the sandbox's processes, without machines.
 
         Empty without a running sandbox. Processes of a run that is in the sandbox are left out.
@@ -209,7 +209,7 @@ def strike(lab: Lab, process: subprocess.Popen[bytes], chance: random.Random, la
     record.
     """
     number = chance.choice(SIGNALS)
-    controllers, inside = lab.controllers(process), lab.inside()
+    controllers, inside = lab.controllers(process), lab.sandbox_processes()
     whole = lab.until == "image" or last
     what = chance.choice(
         [*CONTROLLER, *(["sandbox"] * 3 if inside else []), *(["reboot"] * 2 if inside and whole else [])]
@@ -251,7 +251,7 @@ def cmdline(pid: int) -> bytes:
 def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: bool) -> Kill | None:
     """Start a verb and kill it; None when it ended before.
 
-    longest: seconds, at most, before the kill, or from the first of `MACHINES` to it. Raises `Broken` if the verb failed.
+    longest: seconds, at most, before the kill, or from the first of `MACHINES` to it. Raises `BrokenGuarantee` if the verb failed.
     """
     since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     process, begin = lab.start(verb), time.monotonic()
@@ -267,7 +267,7 @@ def interrupt(lab: Lab, verb: str, chance: random.Random, longest: float, last: 
         pass
     else:
         if status and verb != "validate":  # it fails before there is a cluster
-            raise Broken(f"{verb} failed ({status}): {lab.tail()}")
+            raise BrokenGuarantee(f"{verb} failed ({status}): {lab.tail()}")
         return None
     stage = verb if verb == "destroy" else lab.stage(since)
     what, number = strike(lab, process, chance, last)
@@ -296,7 +296,7 @@ def verbs(lab: Lab, chance: random.Random) -> Iterator[str]:
 def torment(lab: Lab, number: int, chance: random.Random, longest: float) -> tuple[list[Kill], str]:
     """Kill runs of one cluster `number` times, then bring it to an end; return the kills and the outcome.
 
-    longest: as of `interrupt`. The outcome is `resumed`, `destroyed` or the text of `Broken`, which is not raised.
+    longest: as of `interrupt`. The outcome is `resumed`, `destroyed` or the text of `BrokenGuarantee`, which is not raised.
     """
     kills: list[Kill] = []
     outcome = "resumed"
@@ -318,20 +318,20 @@ def torment(lab: Lab, number: int, chance: random.Random, longest: float) -> tup
         if chance.random() < 0.6 and not lost:
             lab.finish("deploy")
             if "nothing changed" not in lab.finish("deploy"):
-                raise Broken(f"a finished deploy changed something: {lab.tail()}")
+                raise BrokenGuarantee(f"a finished deploy changed something: {lab.tail()}")
         else:
             outcome = "destroyed"
         lab.finish("destroy")
         if left := list(lab.traces()):
-            raise Broken(f"left by destroy: {', '.join(left)}")
-    except Broken as error:
+            raise BrokenGuarantee(f"left by destroy: {', '.join(left)}")
+    except BrokenGuarantee as error:
         outcome = str(error)
     return kills, outcome
 
 
 def clean(lab: Lab) -> None:
     """Remove leftovers after a violation."""
-    with contextlib.suppress(Broken):
+    with contextlib.suppress(BrokenGuarantee):
         lab.finish("destroy")
     for pid in pids():
         if str(lab.base) in processes.environment_of(pid).get(processes.MARK, ""):

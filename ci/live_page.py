@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
-from ansible_collections.agentlab.ocp.ci.calls import Verbs, ended, expect, until
+from ansible_collections.agentlab.ocp.ci.calls import Verbs, exit_status_of, expect, wait_until
 from ansible_collections.agentlab.ocp.plugins.module_utils.documents import load_json
 
 SECONDS = 900.0
@@ -22,7 +22,7 @@ _URL = re.compile(r"page in a browser: (\S+)")
 
 
 def watch(verbs: Verbs) -> None:
-    """Wait until the page shows all hosts. Raises `Failed`."""
+    """Wait until the page shows all hosts. Raises `VerbFailed`."""
     planned = [node["name"] for node in verbs.json("plan")["nodes"]]
     with verbs.running("forward", "service") as process:
         found = next(filter(None, map(_URL.search, process.stdout or ())), None)
@@ -35,7 +35,7 @@ def watch(verbs: Verbs) -> None:
                 raise ValueError(f"it shows {len(names)} of {len(planned)} hosts")
             return names
 
-        names = until("the page shows all hosts", shown, SECONDS, pause=POLL_SECONDS)
+        names = wait_until("the page shows all hosts", shown, SECONDS, pause=POLL_SECONDS)
         print(f"ok   the page of {url.partition('#')[0]} shows {', '.join(names)}", flush=True)
 
 
@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="ci/live_page.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cluster")
     args = parser.parse_args(argv)
-    return ended(lambda: watch(Verbs(args.cluster, Path.cwd())))
+    return exit_status_of(lambda: watch(Verbs(args.cluster, Path.cwd())))
 
 
 if __name__ == "__main__":

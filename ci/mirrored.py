@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, cast
 
-from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs
+from ansible_collections.agentlab.ocp.ci.calls import VerbFailed, Verbs
 from ansible_collections.agentlab.ocp.payload import build
 from ansible_collections.agentlab.ocp.payload.images import oci, registry
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.mirror import OUTPUT
@@ -22,7 +22,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabErro
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import configs, rundir, secrets
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.release import mirror_set
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox.mirror import served
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox.mirror import serve_registry
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import (
     LAB_VERSION,
     PAYLOAD_REPOSITORY,
@@ -32,14 +32,14 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import (
 
 
 def copy(verbs: Verbs) -> str:
-    """Copy the release of the cluster; the directory of the verbs is private. Returns what `mirror` printed. Raises `Failed` and `LabError`."""
+    """Copy the release of the cluster; the directory of the verbs is private. Returns what `mirror` printed. Raises `VerbFailed` and `LabError`."""
     plan = rundir.load_plan(verbs.run_dir)
     image, installer = plan["release"]["image"], plan["installer"]
     if image:
         secret = installer["pull_secret_file"]
         text = verbs.call("mirror", image, *(["--pull-secret", secret] if secret else []))
     else:
-        text = _lab_payload(verbs, secrets.into(plan, secrets.of(plan, verbs.run_dir)))
+        text = _lab_payload(verbs, secrets.with_passwords(plan, secrets.passwords_of(plan, verbs.run_dir)))
     Path(installer["mirrors_file"] or "").write_bytes((verbs.folder / OUTPUT).read_bytes())
     return text
 
@@ -51,7 +51,7 @@ def _lab_payload(verbs: Verbs, plan: Plan) -> str:
     services: dict[str, Any] = {**plan["services"]}
     services["registry"] = {**services["registry"], "storage": str(work / "storage")}
     (work / "registry").mkdir()
-    with served(cast(Plan, {**plan, "services": services}), work / "registry") as here:
+    with serve_registry(cast(Plan, {**plan, "services": services}), work / "registry") as here:
         (login,) = configs.registry_auth(plan)["auths"].values()
         mirrors = mirror_set.resource(
             [
@@ -79,7 +79,7 @@ def main(argv: list[str]) -> int:
             text = copy(Verbs(args.cluster, Path(work)))
         print("\n".join(f"ok   {line}" for line in text.splitlines() if line.startswith("verified")), flush=True)
     except (
-        Failed, LabError, build.BuildError, oci.ImageError, OSError, LookupError, ValueError, subprocess.SubprocessError,
+        VerbFailed, LabError, build.BuildError, oci.ImageError, OSError, LookupError, ValueError, subprocess.SubprocessError,
     ) as error:  # fmt: skip
         print(f"FAIL {type(error).__name__}: {error}", flush=True)
         return 1

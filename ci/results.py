@@ -122,13 +122,13 @@ def proven(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) ->
     """
     passed = last_passed(records, table)
     return {
-        job: jobs.placed(source(row["profile"]).raw, row["programs"]) if row.get("programs") else row["profile"]
+        job: jobs.place_fields(source(row["profile"]).raw, row["programs"]) if row.get("programs") else row["profile"]
         for job, row in table.items()
         if job in passed
     }
 
 
-def made(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) -> dict[str, fields.Made]:
+def passed_jobs(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) -> dict[str, fields.PassedJob]:
     """Return what each job checked when it passed last. records, table: as of `last_passed`.
 
     One that is expected to fail before the wait leaves nothing to check; the wait and `validate` have found what fails.
@@ -136,9 +136,9 @@ def made(records: Iterable[Record], table: Mapping[str, Mapping[str, Any]]) -> d
     found = {}
     for job, record in last_passed(records, table).items():
         expect = table[job].get("expect")
-        failing = jobs.failing(expect) if expect else ""
+        failing = jobs.failing_stage(expect) if expect else ""
         stages = frozenset(record["stages"]) - ({failing} - _WITH_CHECKS)
-        found[job] = fields.Made(datetime.datetime.fromisoformat(record["date"]), stages)
+        found[job] = fields.PassedJob(datetime.datetime.fromisoformat(record["date"]), stages)
     return found
 
 
@@ -146,7 +146,7 @@ def write_matrix() -> None:
     """Write docs/support.md and docs/fields.md."""
     records, table = load(RESULTS), job_table()
     MATRIX.write_text(matrix(records, table, datetime.datetime.now(datetime.UTC)))
-    fields.FIELDS.write_text(fields.page(proven(records, table), made(records, table)))
+    fields.FIELDS.write_text(fields.page(proven(records, table), passed_jobs(records, table)))
 
 
 def job_table() -> dict[str, Any]:

@@ -227,7 +227,7 @@ def _open(verbs: Verbs) -> None:
     expect(Path(verbs.json("open")["page"]).exists(), "the run page's path")
     with verbs.running("open", "--live") as process:
         found = process.stdout and re.search(r"http://127\S+", process.stdout.readline())
-        assert found, "open names no address"
+        assert found, "open prints no address"
         with urllib.request.urlopen(found[0], timeout=LIMIT) as page:
             expect(b"<html" in page.read(), "the run page")
 

@@ -69,7 +69,7 @@ def directory() -> Iterator[Path]:
 
 
 @contextmanager
-def played(base: Path, role: str) -> Iterator[namespaces.Running]:
+def played(base: Path, role: str) -> Iterator[namespaces.RunningSandbox]:
     """A sandbox that plays a host, with its state below `base`."""
     name = f"agtest-{role}-{os.getpid()}"  # another run of these tests on this machine has one, too
     state_dir = base / role / name
@@ -86,13 +86,13 @@ def played(base: Path, role: str) -> Iterator[namespaces.Running]:
         namespaces.remove(f"agentlab-{name}", state_dir, found)
 
 
-def used(host: namespaces.Running) -> None:
+def used(host: namespaces.RunningSandbox) -> None:
     """Leave on a host what its first lab leaves, and no later one."""
     subprocess.run([*namespaces.enter(host), "sh", "-e", "-c", _FIRST], capture_output=True, check=True)
 
 
 @contextmanager
-def joined(base: Path, near: namespaces.Running) -> Iterator[namespaces.Running]:
+def joined(base: Path, near: namespaces.RunningSandbox) -> Iterator[namespaces.RunningSandbox]:
     """Another host, to which a pair of links with an MTU of 1550 leads from the host `near`."""
     with played(base, "far") as far:
         for one in (near, far):
@@ -107,7 +107,7 @@ def joined(base: Path, near: namespaces.Running) -> Iterator[namespaces.Running]
 
 
 @contextmanager
-def sshd(there: namespaces.Running, folder: Path, address: str, port: int) -> Iterator[Path]:
+def sshd(there: namespaces.RunningSandbox, folder: Path, address: str, port: int) -> Iterator[Path]:
     """A client's configuration with which `ssh ADDRESS` leads to an sshd of the host `there`; its key is `user` next to it.
 
     folder: for files, new; programs in its `bin` come before those of the host.
@@ -146,7 +146,7 @@ def ansible(config: Path) -> dict[str, str]:
     return {"ANSIBLE_SSH_ARGS": f"-F {config} -o ControlMaster=no", "ANSIBLE_PYTHON_INTERPRETER": sys.executable}
 
 
-def traces(host: namespaces.Running) -> str:
+def traces(host: namespaces.RunningSandbox) -> str:
     """Return what can be seen of a lab on a host. /var/lib/agentlab is that of all played hosts; give a lab another `state_dir`."""
     command = [*namespaces.enter(host), "sh", "-c", _TRACES]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout

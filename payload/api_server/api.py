@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .models import DOCUMENT, MODELS, Invalid
-from .schema import Kind, Node, parameter, quoted
+from .schema import Kind, Node, parameter, quote_text
 
 BASE: str = DOCUMENT["basePath"]
 
@@ -127,6 +127,6 @@ def _value(one: Parameter, name: str, text: str) -> Any:
         return is_true(text)
     if one.type == "integer":
         if not re.fullmatch(r"[+-]?[0-9]{1,19}", text) or not -(2**63) <= int(text) < 2**63:
-            raise Invalid(f"{name} in query must be of type int64: {quoted(text)}")
+            raise Invalid(f"{name} in query must be of type int64: {quote_text(text)}")
         return parameter(one.kind, int(text), name, "query")
     return parameter(one.kind, text, name, "query")

@@ -23,8 +23,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from . import limits, metrics, names
 from .api import OPERATIONS, Operation, query_value
-from .aside import QUICK, aside
-from .auth import Local, Refused
+from .aside import QUICK, run_in_thread
+from .auth import Local, RefusedCall
 from .calls import HANDLERS, Call, Download
 from .engine import Engine
 from .errors import ApiError
@@ -59,7 +59,7 @@ def refusal(status: int, message: str) -> web.Response:
     return _json({"code": status, "message": message}, status)
 
 
-def accepted(headers: list[str], wanted: str) -> bool:
+def accepts_type(headers: list[str], wanted: str) -> bool:
     """Return whether a client with these Accept headers accepts a type; without the header it accepts any.
 
     `headers` are all values of the header, `wanted` a media type in lower case. Weights (`q=0`) are ignored.
@@ -86,7 +86,7 @@ async def _decoded(op: Operation, kind: Kind, raw: bytes) -> Any:
         raise Invalid(f'parsing {op.body_name} body from "" failed, because {err}') from None
     if len(raw) <= QUICK:
         return MODELS.body(kind, value, op.body_name)
-    body = await aside(MODELS.body, kind, value, op.body_name)
+    body = await run_in_thread(MODELS.body, kind, value, op.body_name)
     if isinstance(body, dict):
         for name, entries in body.items():
             if isinstance(entries, list) and len(entries) > limits.MAX_ENTRIES and name != "static_network_config":
@@ -129,7 +129,7 @@ async def _expect(request: web.Request) -> None:
         request.writer.output_size = 0
 
 
-async def _nowhere(request: web.Request) -> web.StreamResponse:
+async def _unknown_path(request: web.Request) -> web.StreamResponse:
     """Handle unknown paths; a route of its own, because aiohttp's default has no Expect handler of ours."""
     allowed: set[str] = set()
     for resource in request.app.router.resources():
@@ -175,7 +175,7 @@ class Service:
         ]
         pages = {"/": self._page, "/health": self._health, "/ready": self._health, "/metrics": self._metrics}
         app.add_routes([*routes, *(web.get(path, page, expect_handler=_expect) for path, page in pages.items())])
-        app.add_routes([web.route("*", "/{tail:.*}", _nowhere, expect_handler=_expect)])
+        app.add_routes([web.route("*", "/{tail:.*}", _unknown_path, expect_handler=_expect)])
         app.cleanup_ctx.append(self._monitors)
         app.on_response_prepare.extend((_no_type_of_nothing, _no_guesses))
         return app
@@ -196,7 +196,7 @@ class Service:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Serve) -> web.StreamResponse:
-        self.connections.entered(request.protocol)
+        self.connections.enter(request.protocol)
         self.inflight, began, code = self.inflight + 1, time.perf_counter(), "0"
         try:
             answer = await self._guarded(request, handler)
@@ -204,7 +204,7 @@ class Service:
             return answer
         finally:
             self.inflight -= 1
-            self.connections.left(request.protocol)
+            self.connections.leave(request.protocol)
             self._timed(request, code, time.perf_counter() - began)
 
     def _timed(self, request: web.Request, code: str, seconds: float) -> None:
@@ -220,7 +220,7 @@ class Service:
         try:
             answer: web.StreamResponse = await handler(request)
             return answer
-        except Refused as err:
+        except RefusedCall as err:
             return refusal(err.status, err.message)
         except Unwritable as err:
             LOG.error("%s %s: %s", request.method, request.path, err)
@@ -254,7 +254,7 @@ class Service:
             if self.auth is not None and op.schemes:
                 scheme = self.auth.authorize(op.schemes, request.headers)
             call = Call(dict(request.match_info), headers=request.headers, scheme=scheme)
-            if not accepted(request.headers.getall("Accept", []), wanted):
+            if not accepts_type(request.headers.getall("Accept", []), wanted):
                 raise Invalid(f"unsupported media type requested, only [{wanted}] are available")
             for one in op.in_path:
                 parameter(one.kind, call.path[one.name], one.name, "path")

@@ -20,7 +20,7 @@ QUICK_YAML = 4 * 2**10
 _WORKERS = ThreadPoolExecutor(2, thread_name_prefix="aside")
 
 
-async def aside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run `function(...)` in a thread and return its result, or raise its error.
 
     It must not touch documents of the store, which belong to the event loop. There are two such threads; more work

@@ -19,7 +19,7 @@ HEADERS = {"agentAuth": "X-Secret-Key", "userAuth": "Authorization", "watcherAut
 EXPIRED = "The provided authentication token has expired. Please generate a new token and try again."
 
 
-class Refused(Exception):
+class RefusedCall(Exception):
     """The call is refused: HTTP status and message."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -59,11 +59,11 @@ class Local:
         now = time.time()
         times = {name: known[name] for name in ("exp", "nbf", "iat") if name in known}
         if not all(isinstance(moment, (int, float)) for moment in times.values()):
-            raise Refused(401, "authentication failed: the token is not valid")
+            raise RefusedCall(401, "authentication failed: the token is not valid")
         if times.pop("exp", math.inf) <= now:
-            raise Refused(401, EXPIRED)
+            raise RefusedCall(401, EXPIRED)
         if any(moment > now for moment in times.values()):
-            raise Refused(401, "authentication failed: the token is not valid yet")
+            raise RefusedCall(401, "authentication failed: the token is not valid yet")
         return known
 
     def _verify(self, token: str) -> dict[str, Any]:
@@ -86,32 +86,32 @@ class Local:
             if not isinstance(claims, dict):
                 raise ValueError
         except (ValueError, AttributeError, InvalidSignature):
-            raise Refused(401, "authentication failed: the token is not valid") from None
+            raise RefusedCall(401, "authentication failed: the token is not valid") from None
         return claims
 
     def authorize(self, schemes: Iterable[str], headers: Mapping[str, str]) -> str:
         """Return the scheme that authorizes a call with these headers for a route that allows `schemes`; raise Refused otherwise."""
-        refused = Refused(401, "unauthenticated for invalid credentials")
+        refused = RefusedCall(401, "unauthenticated for invalid credentials")
         for scheme in schemes:
             token = headers.get(HEADERS.get(scheme, ""))
             if not token:
                 continue
             try:
                 claims = self.claims(token)
-            except Refused as err:
+            except RefusedCall as err:
                 refused = err
                 continue
             if self._one_token:
                 if not isinstance(claims.get("infra_env_id"), str):
-                    raise Refused(401, "claims are incorrectly formatted")
+                    raise RefusedCall(401, "claims are incorrectly formatted")
                 return scheme
             claim = claims.get("auth_scheme")
             if not isinstance(claim, str):
-                raise Refused(500, "malformed auth_scheme claim")
+                raise RefusedCall(500, "malformed auth_scheme claim")
             if not claim:
-                raise Refused(400, "auth_scheme claim is empty")
+                raise RefusedCall(400, "auth_scheme claim is empty")
             if claim != scheme:
-                raise Refused(403, f"authClaim {claim} is unauthorized to access")
+                raise RefusedCall(403, f"authClaim {claim} is unauthorized to access")
             return scheme
         raise refused
 

@@ -106,7 +106,7 @@ class Reach:
                 back[peer] = back.get(peer, 0) ^ mine
                 changed ^= low
 
-    def forget(self, host: str) -> None:
+    def drop(self, host: str) -> None:
         """Drop what a host reported (it was reset or removed).
 
         What others reported about it stays until their next report; its bit stays, too.

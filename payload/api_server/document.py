@@ -84,7 +84,7 @@ class Document(dict[str, Any]):
             self._mark()
 
 
-def tracked(shown: Host | Cluster | InfraEnv) -> Document:
+def tracked_document(shown: Host | Cluster | InfraEnv) -> Document:
     """Return a host, cluster or infra-env of the store as the document that it is, whose fields are set by name.
 
     The TypedDicts in `objects` describe the same dictionary; `set`, `drop`, `touch` and `restore` are methods of the

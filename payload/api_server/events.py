@@ -113,7 +113,7 @@ class Filter:
             return "event NOT INDEXED", "1", []
         return f"event INDEXED BY event_{column.removesuffix('_id')}", f"{column} = ?", [getattr(self, column)]
 
-    def where(self, deleted: str) -> tuple[str, list[Any]]:
+    def where_clause(self, deleted: str) -> tuple[str, list[Any]]:
         """Return the whole WHERE clause, and the values of its question marks.
 
         `1` if nothing is filtered. Values are never part of the text. `deleted` is the expression for "of a deleted
@@ -199,7 +199,7 @@ class Events:
         """
         self.new.append(tuple(fields.get(name) for name in FIELDS))
 
-    def forget(self, owner: str, ident: str) -> None:
+    def drop(self, owner: str, ident: str) -> None:
         """Drops the events of a deleted cluster or infra-env, marks those of a deleted host, with the next commit.
 
         `owner` is a column of OWNERS, `ident` its value. Only events up to the commit are affected: an object that gets
@@ -332,7 +332,7 @@ class Events:
 
     def _query(self, wanted: Filter) -> tuple[str, str, list[Any]]:
         """Return what FROM and WHERE of a query say, and the values of its question marks."""
-        where, values = wanted.where(self._deleted_host())
+        where, values = wanted.where_clause(self._deleted_host())
         return wanted.index()[0], f"{where} AND {self._present()}", values
 
     async def _windows(self, wanted: Filter, descending: bool) -> AsyncIterator[tuple[int, int]]:

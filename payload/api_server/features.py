@@ -56,7 +56,7 @@ class Incompatible:
     name: str
     before: str = ""
 
-    def at(self, version: str) -> bool:
+    def applies_to(self, version: str) -> bool:
         return not self.before or not versions.at_least(version, self.before)
 
 
@@ -75,11 +75,11 @@ class Feature:
         return _decide(self.rules, filters, self.incompatible_cpu(filters))
 
     def incompatible_cpu(self, filters: Filters) -> bool:
-        return any(one.name == filters.cpu and one.at(filters.version) for one in self.architectures)
+        return any(one.name == filters.cpu and one.applies_to(filters.version) for one in self.architectures)
 
     def incompatible(self, version: str) -> list[str]:
         """Return the features that are incompatible with this one."""
-        return [one.name for one in self.features if one.at(version)]
+        return [one.name for one in self.features if one.applies_to(version)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     name: Architecture(entry["id"], _rules(entry["levels"])) for name, entry in _TABLE["architectures"].items()
 }
 FEATURES: dict[str, Feature] = {ident: _feature(ident, entry) for ident, entry in _TABLE["features"].items()}
-data.known("features", "platforms", PLATFORMS.values(), FEATURES)
+data.check_known("features", "platforms", PLATFORMS.values(), FEATURES)
 for _one in FEATURES.values():
-    data.known("features", f"features.{_one.ident}", (other.name for other in _one.features), FEATURES)
+    data.check_known("features", f"features.{_one.ident}", (other.name for other in _one.features), FEATURES)
 
 
 def architecture_level(name: str, version: str) -> str:

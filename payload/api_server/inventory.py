@@ -195,7 +195,7 @@ def _multipath_reasons(disk: Disk, raw: Inventory) -> list[str]:
     return reasons
 
 
-def kept(
+def kept_inventory(
     raw: Inventory, least_gb: float, keep_virtual: bool, encode: Callable[..., str] = json.dumps
 ) -> tuple[Inventory, str]:
     """Return what `prepare` gives, and the same as compact JSON.

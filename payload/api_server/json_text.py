@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...plugins.module_utils.documents import DocumentError, load_json, off_loop
-from .aside import QUICK, aside
+from .aside import QUICK, run_in_thread
 from .schema import SHOWN, Invalid
 
 #: Characters that are looked through without a pause.
@@ -45,7 +45,7 @@ async def read_json(raw: bytes | str, end: str = "unexpected end of JSON input")
     try:
         return await off_loop(load_json, raw, name="the body")
     except DocumentError as err:
-        raise Invalid(await aside(_in_words, raw, err, end)) from None
+        raise Invalid(await run_in_thread(_in_words, raw, err, end)) from None
 
 
 def _in_words(raw: bytes | str, err: DocumentError, end: str) -> str:

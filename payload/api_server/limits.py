@@ -82,7 +82,7 @@ def most_connections() -> int:
 class Connections:
     """Create the protocols of a server's connections, and close idle ones.
 
-    `entered` and `left` mark a connection with a request in progress.
+    `enter` and `leave` mark a connection with a request in progress.
     """
 
     def __init__(self) -> None:
@@ -104,11 +104,11 @@ class Connections:
         if protocol.transport is not None:
             protocol.force_close()
 
-    def entered(self, protocol: Any) -> None:
+    def enter(self, protocol: Any) -> None:
         self._waiting.pop(protocol, None)
         self._busy.add(protocol)
 
-    def left(self, protocol: Any) -> None:
+    def leave(self, protocol: Any) -> None:
         self._busy.discard(protocol)
         self._waiting[protocol] = 0.0
 

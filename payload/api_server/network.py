@@ -68,7 +68,7 @@ def in_networks(inventory: Inventory, cidr: str) -> bool:
     return any(contains(cidr, text) for __, text in addresses(inventory))
 
 
-def overlapping(cidrs: Iterable[str]) -> list[tuple[str, str]]:
+def overlapping_pairs(cidrs: Iterable[str]) -> list[tuple[str, str]]:
     """Pairs of networks that share addresses, equal ones left out."""
     nets = [net for net in {network(text) for text in cidrs} if net is not None]
     nets.sort(key=lambda net: (net.version, net.network_address, net.prefixlen))

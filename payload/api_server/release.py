@@ -37,7 +37,7 @@ def mirrors(table: Mirrors, first: str = "") -> Callable[[str], list[str]]:
     return places
 
 
-def configured(text: str) -> Mirrors:
+def configured_mirrors(text: str) -> Mirrors:
     """Return sources and their mirrors of a registries.conf.
 
     `text` is TOML. The result is (source, mirrors) in the file's order; `prefix` has precedence over `location`. An
@@ -61,7 +61,7 @@ def registry(auths: dict[str, Any], more: Mirrors, first: str = "") -> Registry:
 
     text = REGISTRIES.read_text(encoding="utf-8") if REGISTRIES.is_file() else ""
     bundle = CA_BUNDLE.read_text(encoding="utf-8") if CA_BUNDLE.is_file() else ""
-    return Registry(auths, bundle, mirrors([*more, *configured(text)], first))
+    return Registry(auths, bundle, mirrors([*more, *configured_mirrors(text)], first))
 
 
 class Contents(NamedTuple):

@@ -55,7 +55,7 @@ def _pattern(regex: str) -> Callable[[str], str]:
 
 
 def _format(name: str, test: Callable[[str], object]) -> Callable[[str], str]:
-    return lambda text: "" if test(text) else f"must be of type {name}: {quoted(text)}"
+    return lambda text: "" if test(text) else f"must be of type {name}: {quote_text(text)}"
 
 
 #: String format -> function that returns what is wrong with a string, "" if it is valid.
@@ -72,7 +72,7 @@ _GO_TYPES = {"integer": "int64", "number": "float64"}
 Node = Mapping[str, Any]
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return a string as Go's %q prints it, truncated to SHOWN characters.
 
     Characters that are not ASCII stay. The quotes are part of the result.
@@ -95,7 +95,7 @@ def _json_type(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class At:
+class Location:
     """Location of a value in a body: the root type, and the fields on the path.
 
     `path` has the names of fields joined by dots, and is empty for the body itself. Elements of a list have no part of
@@ -105,9 +105,9 @@ class At:
     root: str
     path: str = ""
 
-    def into(self, name: str) -> At:
+    def field(self, name: str) -> Location:
         """Return the location of a field below this one."""
-        return At(self.root, f"{self.path}.{name}" if self.path else name)
+        return Location(self.root, f"{self.path}.{name}" if self.path else name)
 
     def refuse(self, value: object, go: str) -> Invalid:
         """Return the error for a value of a wrong type, in the words of Go's `encoding/json`; it is not raised.
@@ -131,7 +131,7 @@ class Kind:
 
     go: str
     #: (value, where, strict) -> value; strict refuses unknown fields.
-    decode: Callable[[object, At, bool], Any]
+    decode: Callable[[object, Location, bool], Any]
     #: (value, path, place) -> the first problem, "" if there is none.
     wrong: Callable[[Any, str, str], str]
 
@@ -152,9 +152,9 @@ class Field:
 
 
 def _string(kind: str, test: Callable[[str], str]) -> Kind:
-    def decode(value: object, at: At, strict: bool) -> Any:
+    def decode(value: object, at: Location, strict: bool) -> Any:
         if not isinstance(value, str):
-            raise At("").refuse(value, "string") if kind in _OWN_DECODER else at.refuse(value, "string")
+            raise Location("").refuse(value, "string") if kind in _OWN_DECODER else at.refuse(value, "string")
         return value
 
     def wrong(value: Any, path: str, place: str) -> str:
@@ -167,7 +167,7 @@ def _string(kind: str, test: Callable[[str], str]) -> Kind:
 def _number(kind: str, low: float | None, high: float | None) -> Kind:
     go = _GO_TYPES[kind]
 
-    def decode(value: object, at: At, strict: bool) -> Any:
+    def decode(value: object, at: Location, strict: bool) -> Any:
         if isinstance(value, bool) or not isinstance(value, int if kind == "integer" else int | float):
             raise at.refuse(value, go)
         if (kind == "integer" and not -(2**63) <= value < 2**63) or not math.isfinite(value):
@@ -185,7 +185,7 @@ def _number(kind: str, low: float | None, high: float | None) -> Kind:
 
 
 def _bool() -> Kind:
-    def decode(value: object, at: At, strict: bool) -> Any:
+    def decode(value: object, at: Location, strict: bool) -> Any:
         if not isinstance(value, bool):
             raise at.refuse(value, "bool")
         return value
@@ -196,7 +196,7 @@ def _bool() -> Kind:
 def _list(item: Kind) -> Kind:
     go = f"[]*{item.go}" if item.go.startswith("models.") else f"[]{item.go}"
 
-    def decode(value: object, at: At, strict: bool) -> Any:
+    def decode(value: object, at: Location, strict: bool) -> Any:
         if not isinstance(value, list):
             raise at.refuse(value, go)
         return [item.decode(entry, at, strict) for entry in value if entry is not None]
@@ -211,7 +211,7 @@ def _list(item: Kind) -> Kind:
 def _map(item: Kind) -> Kind:
     go = "map[string]interface {}"
 
-    def decode(value: object, at: At, strict: bool) -> Any:
+    def decode(value: object, at: Location, strict: bool) -> Any:
         if not isinstance(value, dict):
             raise at.refuse(value, go)
         return {key: item.decode(entry, at, strict) for key, entry in value.items()}
@@ -223,7 +223,7 @@ def _object(name: str, fields: dict[str, Field]) -> Kind:
     go = f"models.{name}"
     ordered = sorted(fields.values(), key=lambda known: known.name)
 
-    def decode(value: object, at: At, strict: bool) -> Any:
+    def decode(value: object, at: Location, strict: bool) -> Any:
         if not isinstance(value, dict):
             raise at.refuse(value, go)
         found: dict[str, Any] = {}
@@ -231,9 +231,9 @@ def _object(name: str, fields: dict[str, Field]) -> Kind:
             known = fields.get(key) or fields.get(key.lower())  # Go's decoder falls back to a case-insensitive match
             if known is None:
                 if strict:
-                    raise Invalid(f"json: unknown field {quoted(key)}")
+                    raise Invalid(f"json: unknown field {quote_text(key)}")
             elif entry is not None:
-                found[known.name] = known.kind.decode(entry, at.into(known.name), strict)
+                found[known.name] = known.kind.decode(entry, at.field(known.name), strict)
         return found
 
     def wrong(value: Any, path: str, place: str) -> str:
@@ -290,14 +290,14 @@ class Models:
             fields = {key: self._field(key, entry, key in required) for key, entry in node["properties"].items()}
             return _object(node.get("x-go-name") or go_name(name), fields)
         if kind == "object":
-            return _map(_any())
+            return _map(_any_kind())
         if kind == "array":
             return _list(self.compile(node["items"]))
         if kind in ("integer", "number"):
             return _number(kind, node.get("minimum"), node.get("maximum"))
         if kind == "boolean":
             return _bool()
-        return _text(node) if kind == "string" else _any()
+        return _text(node) if kind == "string" else _any_kind()
 
     def _field(self, name: str, node: Node, required: bool) -> Field:
         nullable = bool(node.get("x-nullable", required))
@@ -311,7 +311,7 @@ class Models:
         decoder's error begins with `parsing <name> body from "" failed`, as go-openapi's runtime does.
         """
         try:
-            found = compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
+            found = compiled.decode(value, Location(compiled.go.removeprefix("models.")), True)
         except Invalid as err:
             raise Invalid(f'parsing {name} body from "" failed, because {err}') from None
         reason = compiled.wrong(found, "", "body")
@@ -325,7 +325,7 @@ class Models:
         Raises Invalid with the decoder's message, for texts in which JSON is part of a field. `name` is a definition's.
         """
         compiled = self.named(name)
-        return compiled.decode(value, At(compiled.go.removeprefix("models.")), True)
+        return compiled.decode(value, Location(compiled.go.removeprefix("models.")), True)
 
     def output(self, name: str, value: object) -> Any:
         """Return an agent's report: types and required fields are checked, unknown fields dropped; raise Invalid.
@@ -334,7 +334,7 @@ class Models:
         step's output, such as `inventory`.
         """
         compiled = self.named(name)
-        found = compiled.decode(value, At(compiled.go.removeprefix("models.")), False)
+        found = compiled.decode(value, Location(compiled.go.removeprefix("models.")), False)
         reason = compiled.wrong(found, "", "body")
         if reason:
             raise Invalid(reason)
@@ -353,7 +353,7 @@ def parameter(compiled: Kind, value: object, name: str, place: str) -> Any:
     return value
 
 
-def _any() -> Kind:
+def _any_kind() -> Kind:
     return Kind("interface {}", lambda value, at, strict: value, lambda value, path, place: "")
 
 

@@ -20,7 +20,7 @@ _DURATIONS = ("TIMEOUT", "INTERVAL", "TIME", "SECONDS")
 _FLAGS = ("1", "true", "yes", "0", "false", "no", "")
 
 
-def of(documents: Iterable[object]) -> dict[str, Any] | None:
+def settings_of(documents: Iterable[object]) -> dict[str, Any] | None:
     """Return the settings in the documents of a manifest, unvalidated; None if it has no such ConfigMap.
 
     A ConfigMap whose data is not an object gives one invalid setting, so that the request is refused. Documents of
@@ -45,7 +45,7 @@ def read(content: bytes) -> dict[str, str] | None:
     if SETTINGS_MANIFEST.encode() not in content or len(content) > MOST_BYTES:
         return None
     try:
-        found = of(load_yaml_all(content, name=SETTINGS_MANIFEST, limits=_LIMITS))
+        found = settings_of(load_yaml_all(content, name=SETTINGS_MANIFEST, limits=_LIMITS))
     except DocumentError:
         return None
     if found is None:

@@ -150,7 +150,7 @@ class Store:
     def delete(self, kind: str, ident: str) -> None:
         """Remove a document with its fields; an unknown id is ignored.
 
-        Its files and events stay: see `forget_files` and `forget_events`.
+        Its files and events stay: see `delete_files` and `drop_events`.
         """
         if (document := self.kinds[kind].get(ident)) is not None:
             self.remember(document)
@@ -162,9 +162,9 @@ class Store:
         """Add an event with the next commit; see `Events.add`."""
         self.events.add(fields)
 
-    def forget_events(self, column: str, ident: str) -> None:
+    def drop_events(self, column: str, ident: str) -> None:
         """Drops the events of a deleted cluster or infra-env; those of a deleted host are only marked."""
-        self.events.forget(column, ident)
+        self.events.drop(column, ident)
 
     def put_file(self, owner: str, name: str, content: bytes | None) -> None:
         """Store a small file (manifest, ignition, credential); None deletes it.
@@ -209,7 +209,7 @@ class Store:
         )
         return [content for name, content in rows if name.startswith(prefix)]
 
-    def forget_files(self, owner: str) -> None:
+    def delete_files(self, owner: str) -> None:
         """Remove all files of an owner with the next commit, for example when a cluster is deleted."""
         self._later.append(("DELETE FROM file WHERE owner = ?", (owner,)))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...plugins.module_utils.vocabulary import ClusterStatus, Finalizing, Stage, Status
+from ...plugins.module_utils.vocabulary import ClusterStatus, FinalizingStage, Stage, Status
 from . import data
 
 _MASTER = (
@@ -40,7 +40,7 @@ WAITING_FOR_OTHERS: frozenset[str] = frozenset({Stage.CONTROL_PLANE, Stage.CONTR
 
 #: Finalizing stages whose timeout does not fail the cluster: the controller continues.
 FINALIZING_NOT_FAILING: frozenset[str] = frozenset(
-    {Finalizing.OLM_MANIFESTS, Finalizing.CSV_INITIALIZATION, Finalizing.CSV}
+    {FinalizingStage.OLM_MANIFESTS, FinalizingStage.CSV_INITIALIZATION, FinalizingStage.CSV}
 )
 
 

@@ -115,7 +115,7 @@ def _common(features: Features, cluster: Cluster) -> None:
         _set(features, operator["name"].upper(), operator.get("operator_type") == "olm")
 
 
-def registered(cluster: Cluster) -> str:
+def registered_features(cluster: Cluster) -> str:
     """Return the features of a new cluster, as JSON text for `feature_usage`.
 
     Upstream counts the HTTP proxy of a new cluster as its HTTPS proxy, too.
@@ -127,7 +127,7 @@ def registered(cluster: Cluster) -> str:
     return _text(features)
 
 
-def updated(cluster: Cluster, body: ClusterParams, gone: frozenset[str]) -> None:
+def record_update(cluster: Cluster, body: ClusterParams, gone: frozenset[str]) -> None:
     """Record the changes of an update; `gone` are the OLM operators that it removed."""
     features: Features = load_json(cluster.get("feature_usage") or "{}", name="feature_usage")
     _common(features, cluster)

@@ -29,24 +29,23 @@ from ..machine_os.distro import BuildError, Distro, host, require, run
 from . import layers
 from .digests import digest, digest_files, digest_path, hash_of, source_digest
 from .parts import Parts, pullspec
-from .steps import Say, Steps, cache_root, lock, point
+from .steps import Report, Steps, cache_root, lock, point
 
 ISO_NAME = "coreos-x86_64.iso"
 _HERE = Path(__file__).resolve()
-_MACHINE_OS = _HERE.parents[1] / "machine_os"
-_IMAGES = _HERE.parents[1] / "images"
+_MACHINE_OS, _IMAGES = _HERE.parents[1] / "machine_os", _HERE.parents[1] / "images"
 
 
 @dataclass
 class Builder:
     """One build, once. `overrides`: component -> what replaces it (`plan.overrides`); version: as `lab_version_fault` takes it.
 
-    cache: as `cache_root` returns it; say: gets lines of progress; force: build every step again.
+    cache: as `cache_root` returns it; report: gets lines of progress; force: build every step again.
     """
 
     cache: Path
     overrides: Mapping[str, str]
-    say: Say
+    report: Report
     distro: Distro
     force: bool = False
     version: str = LAB_VERSION
@@ -54,7 +53,7 @@ class Builder:
     _apt: debs.Apt | None = None
 
     def __post_init__(self) -> None:
-        self._steps = Steps(self.cache, self.say, self.force)
+        self._steps = Steps(self.cache, self.report, self.force)
         self.volume_id = f"lab-os-{self.version.partition('-')[0]}"  # at most 16 characters, Joliet's limit
 
     # Inputs of each step
@@ -105,7 +104,7 @@ class Builder:
         step that fails.
         """
         self._check()
-        with lock(self.cache / "lock", self.say):
+        with lock(self.cache / "lock", self.report):
             keys = self.keys
             target = self.cache / "payload" / keys["payload"]
             if (target / "payload.json").exists() and not self.force:
@@ -128,7 +127,7 @@ class Builder:
                 ]
             )
             self._steps.sweep()
-            with self._steps.made("payload", target) as out:
+            with self._steps.new_directory("payload", target) as out:
                 self._payload(out, keys)
             point(self.cache / "payload/current", target)
             self._steps.prune()
@@ -167,7 +166,7 @@ class Builder:
             bootloader.disk_efi(parts, self.distro, boot / "esp")
             bootloader.disk_bios(parts, boot / "core.img")
             shutil.copy2(parts / "usr/lib/grub/i386-pc/boot.img", boot / "boot.img")
-            self.say("machine-os: packing the root file system ...")
+            self.report("machine-os: packing the root file system ...")
             rootfs.squash(root, work / "root.squashfs")
             iso.rootfs_image(work / "root.squashfs", self.volume_id, work / "rootfs.img")
             configs = bootloader.cd_config(self.distro, self.volume_id)
@@ -234,7 +233,7 @@ class Builder:
         image = self._steps.step(
             "iso", keys["iso"], "machine-os: ISO", lambda path: self._iso(path, parts, tree, bottom)
         )
-        self.say("images: components and release ...")
+        self.report("images: components and release ...")
         layout = oci.Layout.create(out / "oci")
         os.link(image / ISO_NAME, out / ISO_NAME)
         images, pullspecs = self._components(layout, out / ".work", image, bottom)
@@ -285,7 +284,7 @@ class Builder:
         Returns its pullspec. No payload is made or changed. Raises `BuildError` when it cannot be built.
         """
         self._check()
-        with lock(self.cache / "lock", self.say):
+        with lock(self.cache / "lock", self.report):
             bottom = self._base_step(self.keys["base"])
             with tempfile.TemporaryDirectory(dir=self.cache / "parts", prefix=".component-") as folder:
                 layout = oci.Layout.create(Path(folder, "oci"))
@@ -307,12 +306,13 @@ class Builder:
         if source is not None and kind is replacements.Kind.LAYOUT:
             return layers.adopt(parts.layout, Path(source), name)
         if source is not None and kind is replacements.Kind.STORE:
-            return layers.adopt(parts.layout, layers.copied(source, parts.work / name, name), name)
+            return layers.adopt(parts.layout, layers.copy_image(source, parts.work / name, name), name)
         if component is None and source is None:
             return parts.layout.add_image(oci.Image([parts.lowest], command=["/bin/sh"]))
         stack = parts.stack(name, component)
         if component is not None and kind is replacements.Kind.FAILS:
-            stack.append(parts.layer({path.lstrip("/"): code.failing(path) for path in component.programs}, name))
+            failing = {path.lstrip("/"): code.failing_program(path) for path in component.programs}
+            stack.append(parts.layer(failing, name))
         elif source is not None:
             added = oci.nodes_of(replacements.contents(name, source))
             if called := components.CALLED.get(name):
@@ -362,14 +362,14 @@ def ensure(
     *,
     version: str = LAB_VERSION,
     force: bool = False,
-    say: Say = lambda text: None,
+    report: Report = lambda text: None,
     cache: Path | None = None,
 ) -> dict[str, Any]:
     """Build the payload if necessary; return payload.json's content with "directory" (str) and "built" (bool).
 
     Raises `BuildError`.
     """
-    builder = Builder(cache or cache_root(), dict(overrides or {}), say, host(), force, version)
+    builder = Builder(cache or cache_root(), dict(overrides or {}), report, host(), force, version)
     directory, built = builder.ensure()
     return describe(directory) | {"built": built}
 

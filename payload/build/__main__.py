@@ -83,14 +83,14 @@ def _run(arguments: argparse.Namespace) -> int:
         else:
             start = time.monotonic()
 
-            def say(text: str) -> None:
+            def report(text: str) -> None:
                 print(f"[{time.monotonic() - start:6.1f} s] {text}", file=sys.stderr, flush=True)
 
             found = ensure(
                 overrides,
                 version=arguments.release,
                 force=arguments.force,
-                say=say if arguments.progress or not arguments.output else lambda text: None,
+                report=report if arguments.progress or not arguments.output else lambda text: None,
             )
     if arguments.output:
         _print(found, arguments.output)

@@ -46,7 +46,7 @@ def adopt(layout: oci.Layout, source: Path, name: str) -> oci.Descriptor:
     return image
 
 
-def copied(source: str, target: Path, name: str) -> Path:
+def copy_image(source: str, target: Path, name: str) -> Path:
     """Copy an image of a local store to a new OCI layout; with zstd, which nodes unpack fast.
 
     Raises `BuildError` also when the image cannot be the component `name`.

@@ -15,7 +15,7 @@ from ...plugins.module_utils.files import cache_directory
 
 KEPT = 8  # payloads: run directories refer to the base ISO of their payload
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def cache_root() -> Path:
@@ -25,13 +25,13 @@ def cache_root() -> Path:
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps in one cache; `say` gets a line when a step begins and ends, and `force` builds what exists already.
+    """The steps in one cache; `report` gets a line when a step begins and ends, and `force` builds what exists already.
 
-    The directories are `parts/NAME-KEY` and `payload/KEY` in `cache`. `say` gets texts without line breaks.
+    The directories are `parts/NAME-KEY` and `payload/KEY` in `cache`. `report` gets texts without line breaks.
     """
 
     cache: Path
-    say: Say
+    report: Report
     force: bool = False
 
     def step(self, name: str, key: str, text: str, make: Callable[[Path], None]) -> Path:
@@ -44,14 +44,14 @@ class Steps:
             os.utime(target)
             return target
         start = time.monotonic()
-        self.say(f"{text} ...")
-        with self.made(name, target) as out:
+        self.report(f"{text} ...")
+        with self.new_directory(name, target) as out:
             make(out)
-        self.say(f"{text}: {time.monotonic() - start:.0f} s")
+        self.report(f"{text}: {time.monotonic() - start:.0f} s")
         return target
 
     @contextlib.contextmanager
-    def made(self, name: str, target: Path) -> Iterator[Path]:
+    def new_directory(self, name: str, target: Path) -> Iterator[Path]:
         """Yield a new directory next to `target` that is renamed to it on success; a failed build leaves nothing under that name."""
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.parent / f".{name}.building"
@@ -91,8 +91,8 @@ class Steps:
 
 
 @contextlib.contextmanager
-def lock(path: Path, say: Say) -> Iterator[None]:
-    """Hold the lock of a cache, waiting for another build; `say` announces the wait.
+def lock(path: Path, report: Report) -> Iterator[None]:
+    """Hold the lock of a cache, waiting for another build; `report` announces the wait.
 
     path: of the lock file, which is made and stays. It is released when the block ends or the process does.
     """
@@ -101,7 +101,7 @@ def lock(path: Path, say: Say) -> Iterator[None]:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("waiting for another build to finish ...")
+            report("waiting for another build to finish ...")
             fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .patch import PatchError, merge_patch
-from .store import Object, now
+from .store import Object, timestamp
 
 Path = tuple[str, ...]
 _IDENTITY = {("apiVersion",), ("kind",)}
@@ -40,7 +40,7 @@ def apply(old: Object, config: object, manager: str, *, force: bool) -> Object:
     before = managed.pop(manager, set())
     taken: dict[str, set[Path]] = {}
     for other, paths in managed.items():
-        differing = {p for p in paths for w in wanted if _overlap(p, w) and _at(old, w) != _at(config, w)}
+        differing = {p for p in paths for w in wanted if _overlap(p, w) and _value_at(old, w) != _value_at(config, w)}
         if differing:
             taken[other] = differing
     if taken and not force:
@@ -72,13 +72,13 @@ def _entry(manager: str, paths: set[Path], obj: Object, old: Object) -> Object:
         for part in path:
             at = at.setdefault(f"f:{part}", {})
     before = next((entry for entry in _entries(old) if entry["manager"] == manager), None)
-    if before and before["fieldsV1"] == fields and all(_at(old, path) == _at(obj, path) for path in paths):
+    if before and before["fieldsV1"] == fields and all(_value_at(old, path) == _value_at(obj, path) for path in paths):
         return before
     return {
         "manager": manager,
         "operation": "Apply",
         "apiVersion": obj["apiVersion"],
-        "time": now(),
+        "time": timestamp(),
         "fieldsType": "FieldsV1",
         "fieldsV1": fields,
     }
@@ -104,7 +104,7 @@ def _overlap(one: Path, other: Path) -> bool:
     return one[:short] == other[:short]
 
 
-def _at(value: Any, path: Path) -> Any:
+def _value_at(value: Any, path: Path) -> Any:
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     return value

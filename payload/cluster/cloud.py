@@ -20,12 +20,12 @@ def waited_for(facts: ClusterFacts) -> bool:
     return facts["platform"] in INTEGRATED or facts["external"].get("cloud_controller_manager") == "External"
 
 
-def tainted(node: Mapping[str, Any]) -> bool:
+def is_tainted(node: Mapping[str, Any]) -> bool:
     """Return whether a node still waits for its cloud provider."""
     return any(taint["key"] == UNINITIALIZED for taint in (node.get("spec") or {}).get("taints") or ())
 
 
-def redacted(config: Mapping[str, Any]) -> dict[str, Any]:
+def redact_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return an install-config as the cluster keeps it: vCenters without their logins, as `redactedInstallConfig` of upstream."""
     section = (config.get("platform") or {}).get("vsphere") or {}
     if not section.get("vcenters"):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .store import Object, now
+from .store import Object, timestamp
 
 
 def condition(kind: str, status: bool | str, reason: str = "AsExpected", message: str = "") -> Object:
-    """Return a condition as `merged` takes it."""
+    """Return a condition as `merge_conditions` takes it."""
     text = status if isinstance(status, str) else str(status)
     return {"type": kind, "status": text, "reason": reason, "message": message}
 
 
-def merged(old: list[Object], new: list[Object]) -> list[Object]:
+def merge_conditions(old: list[Object], new: list[Object]) -> list[Object]:
     """Return `old` with the conditions of `new`, each with its lastTransitionTime."""
     before = {entry["type"]: entry for entry in old}
     result = dict(before)
@@ -23,7 +23,7 @@ def merged(old: list[Object], new: list[Object]) -> list[Object]:
         since = (
             known["lastTransitionTime"]
             if known and known["status"] == entry["status"] and "lastTransitionTime" in known
-            else now()
+            else timestamp()
         )
         result[entry["type"]] = {**entry, "lastTransitionTime": since}
     return list(result.values())

@@ -31,7 +31,7 @@ from .configs import merge
 from .controllers import Controllers
 from .ignition import CA_BUNDLE
 from .keepalived import Instance, Keepalived
-from .leadership import Alone, Elected, Leadership, VirtualAddress
+from .leadership import Election, Leadership, SingleMember, VirtualAddress
 from .objects import store_texts
 from .pki import Pair, Signer
 from .resources import MACHINE_CONFIGS, POOLS, Registry
@@ -69,12 +69,12 @@ class ControlPlane:
         if vips:
             self.leadership = VirtualAddress(vips, options.port)
         elif cluster_facts.single_node(self.facts):
-            self.leadership = Alone()
+            self.leadership = SingleMember()
         else:
             members = cluster_facts.count(self.facts, "master") + cluster_facts.count(self.facts, "arbiter")
-            self.leadership = Elected(members, leads=options.bootstrap)
+            self.leadership = Election(members, leads=options.bootstrap)
         self.member = replication.Member(
-            self.store, self.leadership, access, self._client_tls(), self.peers, options.port, self.lead, self.alone
+            self.store, self.leadership, access, self._client_tls(), self.peers, options.port, self.lead, self.is_alone
         )
         self.mcs = machine_config_server.MachineConfigServer(self.store, lambda: self.member.ready)
         self.api = Api(
@@ -105,7 +105,7 @@ class ControlPlane:
         found += [a for h in self.facts["hosts"] if h["role"] != "worker" for a in h["addresses"]]
         return dict.fromkeys(found)
 
-    def alone(self) -> bool:
+    def is_alone(self) -> bool:
         """Return whether this member may continue without the others.
 
         Of two that fence each other, once the other one is off; without fencing always.
@@ -257,7 +257,7 @@ class ControlPlane:
         )
         snapshot = json.dumps(self.store.snapshot(), separators=(",", ":")).encode()
         machine_config = self.store.get(MACHINE_CONFIGS, "", self._rendered("master"))
-        annotations = machine_config_server.served(machine_config)["storage"]["files"][-1]
+        annotations = machine_config_server.served_ignition(machine_config)["storage"]["files"][-1]
         added = Config()
         added.add(files=[data_file(f"{STORE}/snapshot.json", snapshot, 0o600, compress=True), annotations])
         path = self.options.bootstrap_dir / "master.ign"
@@ -290,7 +290,7 @@ class ControlPlane:
         if self.keepalived:
             await asyncio.to_thread(self.keepalived.stop)
             self.keepalived = None
-        if isinstance(self.leadership, Elected):
+        if isinstance(self.leadership, Election):
             self.leadership.resign()
         while (
             self.member.leader

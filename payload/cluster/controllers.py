@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from ...plugins.module_utils.vocabulary import MACHINE_CONFIGURATION, UNINITIALIZED, ClusterNames, Component
 from . import assisted, cloud
 from . import nodes as node_list
-from .conditions import condition, is_true, merged
+from .conditions import condition, is_true, merge_conditions
 from .facts import ClusterFacts, count, single_node
 from .objects import config_map, make
 from .olm import Lifecycle
 from .operators import Operators
 from .pki import Signer
 from .resources import POOLS
-from .store import Object, Store, now
+from .store import Object, Store, timestamp
 
 CSR = "certificatesigningrequests.certificates.k8s.io"
 LEASES = "leases.coordination.k8s.io"
@@ -81,7 +81,7 @@ class Controllers:
                     CSR,
                     csr,
                     {
-                        "conditions": merged(
+                        "conditions": merge_conditions(
                             [], [condition("Approved", True, "BootstrapApprove", "approved while the cluster starts")]
                         )
                     },
@@ -94,7 +94,7 @@ class Controllers:
                     base64.b64decode(csr["spec"]["request"]).decode(), client=signer == CLIENT_SIGNER
                 )
             except ValueError as error:
-                failed = merged(
+                failed = merge_conditions(
                     csr["status"]["conditions"], [condition("Failed", True, "SignerValidationFailure", str(error))]
                 )
                 if not is_true(csr, "Failed"):
@@ -116,14 +116,14 @@ class Controllers:
             if time.monotonic() - self._renewals[name][1] < GRACE_SECONDS:
                 continue
             gone = condition("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
-            conditions = merged(
+            conditions = merge_conditions(
                 node["status"]["conditions"], [{**gone, "lastHeartbeatTime": lease["spec"]["renewTime"]}]
             )
             self._update_status("nodes", node, {**node["status"], "conditions": conditions})
 
     def _initialize_nodes(self) -> None:
         # The cloud provider's part. That of an integrated platform needs credentials; an external one's is the lab's.
-        tainted = [node for node in self.store.items("nodes") if cloud.tainted(node)]
+        tainted = [node for node in self.store.items("nodes") if cloud.is_tainted(node)]
         if self.facts["platform"] != "external" and not self.store.find("secrets", *cloud.CREDENTIALS):
             return
         for node in tainted:
@@ -138,8 +138,8 @@ class Controllers:
         job = self.store.find(JOBS, INSTALLER, CONTROLLER)
         pods = [p for p in self.store.items("pods", INSTALLER) if p["metadata"]["labels"].get("job-name") == CONTROLLER]
         if job and not is_true(job, "Complete") and any(p["status"].get("phase") == "Succeeded" for p in pods):
-            complete = merged([], [condition("Complete", True, "CompletionsReached")])
-            self._update_status(JOBS, job, {"succeeded": 1, "completionTime": now(), "conditions": complete})
+            complete = merge_conditions([], [condition("Complete", True, "CompletionsReached")])
+            self._update_status(JOBS, job, {"succeeded": 1, "completionTime": timestamp(), "conditions": complete})
             return
         if job and is_true(job, "Complete"):
             return
@@ -213,7 +213,7 @@ class Controllers:
                 "updatedMachineCount": len(updated),
                 "readyMachineCount": len(ready),
                 "unavailableMachineCount": len(members) - len(ready),
-                "conditions": merged(
+                "conditions": merge_conditions(
                     known_status["conditions"],
                     [
                         condition(
@@ -253,7 +253,11 @@ class Controllers:
                 "tls": {"termination": "reencrypt", "insecureEdgeTerminationPolicy": "Redirect"},
                 "wildcardPolicy": "None",
             }
-            admitted = {"host": own, "routerName": "default", "conditions": merged([], [condition("Admitted", True)])}
+            admitted = {
+                "host": own,
+                "routerName": "default",
+                "conditions": merge_conditions([], [condition("Admitted", True)]),
+            }
             route = make("route.openshift.io/v1", "Route", name, namespace, spec=spec, status={"ingress": [admitted]})
             self.store.put("routes.route.openshift.io", route)
         self.store.put(

@@ -61,7 +61,7 @@ class KubeClient:
             cluster["server"], base64.b64decode(cluster["certificate-authority-data"]).decode(), token=user["token"]
         )
 
-    def again(self) -> KubeClient:
+    def another_client(self) -> KubeClient:
         """Return another client of the same server, for another thread."""
         return KubeClient(self.server, self._ca, token=self._token, certificate=self._files[0], key=self._files[1])
 

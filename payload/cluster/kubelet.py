@@ -21,7 +21,7 @@ from ...plugins.module_utils.documents import load_json, read_file
 from ...plugins.module_utils.vocabulary import UNINITIALIZED, Port
 from . import cloud, kubelet_server, node_certificate
 from . import facts as cluster_facts
-from .conditions import condition, merged
+from .conditions import condition, merge_conditions
 from .keepalived import Instance, Keepalived, interface_for, interface_of_route
 from .kube import STRATEGIC, KubeClient, KubeError, Object
 from .machine import Machine
@@ -29,7 +29,7 @@ from .mirror_pods import MIRROR, MirrorPods
 from .pki import Signer
 from .pods import RETRY_SECONDS, ContainerPod, NodeContext, Pod, RouterPod, retry, write
 from .settings import seconds
-from .store import now
+from .store import timestamp
 
 PORT = Port.KUBELET
 LEASE_SECONDS = 10.0
@@ -84,7 +84,7 @@ class Kubelet:
             due = (
                 not (posted and self.initialized)
                 or time.monotonic() - posted > STATUS_SECONDS
-                or is_ready != self._said_ready()
+                or is_ready != self._reported_ready()
             )
             try:
                 self._renew_lease()
@@ -221,7 +221,7 @@ class Kubelet:
                 },
             )
 
-    def _said_ready(self) -> bool:
+    def _reported_ready(self) -> bool:
         return any(c["type"] == "Ready" and c["status"] == "True" for c in self.conditions)
 
     def _post_status(self, is_ready: bool) -> None:
@@ -229,8 +229,8 @@ class Kubelet:
         # Without it addresses are merged by type, and two of the same type become one. The real kubelet does the same.
         status["addresses"].append({"$patch": "replace"})
         node = self.client.patch(f"{NODES}/{self.name}/status", {"status": status}, STRATEGIC)
-        self.initialized = not cloud.tainted(node)
-        if is_ready and self._said_ready():
+        self.initialized = not cloud.is_tainted(node)
+        if is_ready and self._reported_ready():
             log.debug("status posted")
 
     def status(self, is_ready: bool) -> Object:
@@ -239,7 +239,7 @@ class Kubelet:
             "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady "
             "message:Network plugin returns error: no CNI configuration file"
         )
-        heartbeat = {"lastHeartbeatTime": now()}
+        heartbeat = {"lastHeartbeatTime": timestamp()}
         fine = [
             condition(kind, False, f"KubeletHas{what}", f"kubelet has {text}")
             for kind, what, text in (
@@ -253,7 +253,7 @@ class Kubelet:
             if is_ready
             else condition("Ready", False, "KubeletNotReady", network)
         )
-        self.conditions = merged(self.conditions, [{**entry, **heartbeat} for entry in (*fine, ready)])
+        self.conditions = merge_conditions(self.conditions, [{**entry, **heartbeat} for entry in (*fine, ready)])
         capacity = self.machine.capacity()
         return {
             "addresses": [
@@ -298,7 +298,7 @@ class Kubelet:
         kubelet_server.start(self.options.port, tls)
         if not certificate.exists():
             node_certificate.obtain(
-                self.client.again(),
+                self.client.another_client(),
                 self.name,
                 certificate,
                 key,
@@ -312,7 +312,7 @@ class Kubelet:
     def _context(self) -> NodeContext:
         options = self.options
         return NodeContext(
-            client=self.client.again(),
+            client=self.client.another_client(),
             facts=self.facts,
             address=self.addresses[0],
             enter=options.enter,
@@ -324,7 +324,7 @@ class Kubelet:
         )
 
     def _keep_pods(self) -> None:
-        client = self.client.again()
+        client = self.client.another_client()
         while True:
             try:
                 for kind, pod in client.watch(f"/api/v1/pods?fieldSelector=spec.nodeName={self.name}", 300):

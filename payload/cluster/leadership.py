@@ -27,7 +27,7 @@ class Leadership(Protocol):
         """Return the base URL of the leader, None if it is not known."""
 
 
-class Alone:
+class SingleMember:
     """The only member of a cluster."""
 
     electable = True
@@ -68,7 +68,7 @@ class VirtualAddress:
         return f"https://{in_url(self._address)}:{self._port}"
 
 
-class Elected:
+class Election:
     """Election by exchanged states: a leader stays; without a leader the member with the newest state leads.
 
     `expected` is the number of members; a new leader must reach more than half of them; of two, one is enough.

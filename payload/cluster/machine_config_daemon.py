@@ -160,7 +160,7 @@ def firstboot(node_config: Path, root: Path, run: Run) -> int:
     return 0
 
 
-def once(source: Path, root: Path, run: Run) -> int:
+def apply_once(source: Path, root: Path, run: Run) -> int:
     """Apply a file with an Ignition config, once; its units are enabled and not started."""
     config = load_json(source.read_bytes(), name=str(source))
     units = apply(config, root, run)
@@ -194,7 +194,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.command == "firstboot":
         return firstboot(options.node_config, options.root, run)
     enter = shlex.split(options.enter)
-    return once(options.root_mount / str(options.once_from).lstrip("/"), options.root_mount, run)
+    return apply_once(options.root_mount / str(options.once_from).lstrip("/"), options.root_mount, run)
 
 
 if __name__ == "__main__":

@@ -50,10 +50,10 @@ class MachineConfigServer:
         config = self._store.find(MACHINE_CONFIGS, "", pool["spec"]["configuration"]["name"]) if pool else None
         if config is None:
             return web.Response(status=404)
-        return web.Response(body=json.dumps(served(config)).encode(), content_type="application/json")
+        return web.Response(body=json.dumps(served_ignition(config)).encode(), content_type="application/json")
 
 
-def served(machine_config: Object) -> Object:
+def served_ignition(machine_config: Object) -> Object:
     """Return the Ignition of a rendered MachineConfig as it is served: with the annotations that the node will have."""
     config: Object = copy.deepcopy(machine_config["spec"]["config"])
     name = machine_config["metadata"]["name"]

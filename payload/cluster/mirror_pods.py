@@ -12,9 +12,9 @@ from typing import NamedTuple
 from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.vocabulary import Component, Port
 from .kube import KubeError
-from .pod_status import pod_status, running, waiting
+from .pod_status import pod_status, running_state, waiting_state
 from .pods import NodeContext
-from .store import now
+from .store import timestamp
 
 MIRROR = "kubernetes.io/config.mirror"
 
@@ -46,8 +46,8 @@ class MirrorPods:
 
     def __init__(self, node: NodeContext, name: str) -> None:
         self.node, self.name = node, name
-        self._posted: dict[str, _Seen] = {}
-        self._since = now()
+        self._posted: dict[str, _PodStatus] = {}
+        self._since = timestamp()
 
     def keep(self, *, look: bool = False) -> None:
         """Post each pod whose state has changed, creating it if it is missing; KubeError if the API refuses.
@@ -64,17 +64,21 @@ class MirrorPods:
             return
         active, restarts = self._unit()
         for pod in MIRRORS:
-            seen = _Seen(ready[pod.name], ready[pod.name] or active, restarts)
+            seen = _PodStatus(ready[pod.name], ready[pod.name] or active, restarts)
             if self._posted.get(pod.name) != seen:
                 self._post(pod, seen)
                 self._posted[pod.name] = seen
 
-    def _post(self, pod: Mirror, seen: _Seen) -> None:
+    def _post(self, pod: Mirror, seen: _PodStatus) -> None:
         before = self._posted.get(pod.name)
         if before and seen.restarts > before.restarts:
-            self._since = now()
+            self._since = timestamp()
         container = {"name": pod.name, "image": self.node.facts["images"][Component.HYPERKUBE]}
-        state = running(self._since) if seen.runs else waiting("CrashLoopBackOff" if before else "ContainerCreating")
+        state = (
+            running_state(self._since)
+            if seen.runs
+            else waiting_state("CrashLoopBackOff" if before else "ContainerCreating")
+        )
         status = pod_status(
             "Running" if seen.runs or before else "Pending",
             container,
@@ -120,7 +124,7 @@ class MirrorPods:
         return shown.get("ActiveState") == "active", int(shown.get("NRestarts") or 0)
 
 
-class _Seen(NamedTuple):
+class _PodStatus(NamedTuple):
     ready: bool
     runs: bool
     restarts: int

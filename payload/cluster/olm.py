@@ -12,7 +12,7 @@ from . import nodes as node_list
 from .conditions import is_true
 from .facts import ClusterFacts
 from .objects import make
-from .store import Object, Store, now
+from .store import Object, Store, timestamp
 
 SUBSCRIPTIONS = "subscriptions.operators.coreos.com"
 VERSIONS = "clusterserviceversions.operators.coreos.com"
@@ -67,8 +67,8 @@ class Lifecycle:
                 "phase": phase,
                 "reason": reason,
                 "message": message,
-                "lastTransitionTime": now(),
-                "lastUpdateTime": now(),
+                "lastTransitionTime": timestamp(),
+                "lastUpdateTime": timestamp(),
             }
             self.store.update(VERSIONS, {**version, "status": status})
         done = version is not None and version["status"].get("phase") in ("Installing", "Succeeded")
@@ -78,4 +78,4 @@ class Lifecycle:
     def _report(self, subscription: Object, status: Object) -> None:
         known = subscription.get("status") or {}
         if known | status != known:
-            self.store.update(SUBSCRIPTIONS, {**subscription, "status": known | status | {"lastUpdated": now()}})
+            self.store.update(SUBSCRIPTIONS, {**subscription, "status": known | status | {"lastUpdated": timestamp()}})

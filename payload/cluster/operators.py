@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import nodes as node_list
-from .conditions import condition, is_true, merged
+from .conditions import condition, is_true, merge_conditions
 from .facts import ClusterFacts, count
 from .objects import make
-from .store import Object, Store, now
+from .store import Object, Store, timestamp
 
 RESOURCE = "clusteroperators.config.openshift.io"
 VERSION = "clusterversions.config.openshift.io"
@@ -107,11 +107,11 @@ class Operators:
             condition("Available", False, "Initializing", f"{name} is being deployed"),
             condition("Upgradeable", True),
         ]
-        status = {"versions": [], "relatedObjects": [], "conditions": merged([], conditions)}
+        status = {"versions": [], "relatedObjects": [], "conditions": merge_conditions([], conditions)}
         self.store.create(RESOURCE, make("config.openshift.io/v1", "ClusterOperator", name, spec={}, status=status))
 
     def _set(self, operator: Operator, obj: Object, wanted: list[Object]) -> None:
-        status = {**obj["status"], "conditions": merged(obj["status"]["conditions"], wanted)}
+        status = {**obj["status"], "conditions": merge_conditions(obj["status"]["conditions"], wanted)}
         if is_true({"status": status}, "Available") and not status["versions"]:
             status["versions"] = [{"name": "operator", "version": self.facts["version"]}]
         if status != obj["status"]:
@@ -174,7 +174,7 @@ class Operators:
         history = status.get("history") or [
             {
                 "state": "Partial",
-                "startedTime": now(),
+                "startedTime": timestamp(),
                 "completionTime": None,
                 "version": version,
                 "image": image,
@@ -214,7 +214,7 @@ class Operators:
             ]
         else:
             if not installed:
-                history = [{**history[0], "state": "Completed", "completionTime": now()}]
+                history = [{**history[0], "state": "Completed", "completionTime": timestamp()}]
             conditions += [
                 condition("Available", True, "", f"Done applying {version}"),
                 condition("Failing", False, "", ""),
@@ -226,7 +226,7 @@ class Operators:
             availableUpdates=None,
             observedGeneration=obj["metadata"]["generation"],
             versionHash="",
-            conditions=merged(status.get("conditions") or [], conditions),
+            conditions=merge_conditions(status.get("conditions") or [], conditions),
         )
         if status != obj.get("status"):
             self.store.update(VERSION, {**obj, "status": status})

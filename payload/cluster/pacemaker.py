@@ -31,7 +31,7 @@ START_SECONDS = 120.0
 DAEMONS = (("corosync", "-f"), ("pacemakerd",))
 
 
-class Ended(Exception):
+class DaemonEnded(Exception):
     """A daemon has ended; the text names it."""
 
 
@@ -77,7 +77,7 @@ def start() -> list[subprocess.Popen[bytes]]:
             ).returncode
         ):
             if started[-1].poll() is not None or time.monotonic() > end:
-                raise Ended(f"{command[0]} does not start")
+                raise DaemonEnded(f"{command[0]} does not start")
             time.sleep(1)
     return started
 
@@ -88,7 +88,7 @@ def watch(daemons: list[subprocess.Popen[bytes]], own: str) -> None:
     while True:
         for command, daemon in zip(DAEMONS, daemons, strict=True):
             if daemon.poll() is not None:
-                raise Ended(f"{command[0]} has ended with status {daemon.returncode}")
+                raise DaemonEnded(f"{command[0]} has ended with status {daemon.returncode}")
         state = fencing.UNKNOWN
         with contextlib.suppress(subprocess.TimeoutExpired):
             state = fencing.peer_state(report(), own)
@@ -109,7 +109,7 @@ def main() -> int:
     try:
         daemons = start()
         watch(daemons, socket.gethostname())
-    except Ended as error:
+    except DaemonEnded as error:
         print(f"two-node-fencing: {error}", file=sys.stderr)
         return 1
     finally:

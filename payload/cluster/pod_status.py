@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from .conditions import condition, merged
+from .conditions import condition, merge_conditions
 from .kube import Object
-from .store import now
+from .store import timestamp
 
 
-def waiting(reason: str, message: str = "") -> Object:
+def waiting_state(reason: str, message: str = "") -> Object:
     """Return the state of a container that is waiting to start."""
     return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
 
 
-def running(started: str) -> Object:
+def running_state(started: str) -> Object:
     """Return the state of a container that has run since `started`."""
     return {"running": {"startedAt": started}}
 
 
-def terminated(code: int, started: str, message: str = "") -> Object:
+def terminated_state(code: int, started: str, message: str = "") -> Object:
     """Return the state of a container that has just ended with an exit code."""
     reason = "Completed" if code == 0 else "Error"
     return {
@@ -25,7 +25,7 @@ def terminated(code: int, started: str, message: str = "") -> Object:
             "exitCode": code,
             "reason": reason,
             "startedAt": started,
-            "finishedAt": now(),
+            "finishedAt": timestamp(),
             **({"message": message} if message else {}),
         }
     }
@@ -51,8 +51,10 @@ def pod_status(
         "podIP": address,
         "podIPs": [{"ip": address}],
         "hostIP": address,
-        "startTime": now(),
-        "conditions": merged([], [condition(kind, ready, reason, message) for kind in ("ContainersReady", "Ready")]),
+        "startTime": timestamp(),
+        "conditions": merge_conditions(
+            [], [condition(kind, ready, reason, message) for kind in ("ContainersReady", "Ready")]
+        ),
         "containerStatuses": [
             {
                 "name": container["name"],

@@ -19,9 +19,9 @@ from typing import TypeVar
 from .facts import ClusterFacts
 from .kube import KubeClient, KubeError, Object
 from .pod_inputs import InputError, PodInputs
-from .pod_status import pod_status, running, terminated, waiting
+from .pod_status import pod_status, running_state, terminated_state, waiting_state
 from .router import Router
-from .store import now
+from .store import timestamp
 
 RETRY_SECONDS = 3.0
 # As the kubelet's: the first restart is immediate, the next after 10 s, then doubling each time; reset after 10 minutes of running.
@@ -83,7 +83,7 @@ class Pod:
 
     def __init__(self, node: NodeContext, pod: Object) -> None:
         self.node, self.pod = node, pod
-        self.client = node.client.again()
+        self.client = node.client.another_client()
         self.name: str = pod["metadata"]["name"]
         self.path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{self.name}"
         self.container: Object = pod["spec"]["containers"][0]
@@ -135,16 +135,16 @@ class ContainerPod(Pod):
     def run(self) -> None:
         failures = 0
         while not self.stopped.is_set():
-            self.post("Running" if self.restarts else "Pending", waiting("ContainerCreating"))
+            self.post("Running" if self.restarts else "Pending", waiting_state("ContainerCreating"))
             try:
                 inputs = self._inputs()
             except (InputError, OSError) as error:
                 # The objects that it refers to may come later.
-                self.post("Pending", waiting("CreateContainerConfigError", str(error)))
+                self.post("Pending", waiting_state("CreateContainerConfigError", str(error)))
                 self._pause(BACKOFF_SECONDS)
                 continue
             begin, image = time.monotonic(), self.container["image"]
-            made, state = self._once(inputs, image)
+            made, state = self._run_once(inputs, image)
             if self.stopped.is_set():
                 return
             if self.container["image"] != image:
@@ -162,11 +162,11 @@ class ContainerPod(Pod):
             if made:
                 self.last = state
                 text = f"back-off {pause:g}s restarting failed container={self.container['name']} pod={self.name}"
-                self.post("Running", waiting("CrashLoopBackOff", text) if pause else state)
+                self.post("Running", waiting_state("CrashLoopBackOff", text) if pause else state)
                 self.restarts += 1
             else:
                 again = "ImagePullBackOff" if failures > 1 else "ErrImagePull"
-                self.post("Pending", waiting(again if _PULL.search(message) else "CreateContainerError", message))
+                self.post("Pending", waiting_state(again if _PULL.search(message) else "CreateContainerError", message))
             self._pause(pause or RETRY_SECONDS * (not made))
 
     def _pause(self, seconds: float) -> None:
@@ -186,7 +186,7 @@ class ContainerPod(Pod):
         )
         return inputs.arguments(self.container)
 
-    def _once(self, inputs: list[str], image: str) -> tuple[bool, Object]:
+    def _run_once(self, inputs: list[str], image: str) -> tuple[bool, Object]:
         """Run the container until it ends; return whether podman could create it, and its final state."""
         # podman's monitor writes it when the container is created.
         pid_file = self.node.run_dir / f"{self._name()}.pid"
@@ -215,25 +215,25 @@ class ContainerPod(Pod):
             *self.container.get("args", ()),
         ]
         log.info("pod %s starts", self.name)
-        started, lines = now(), deque[str](maxlen=LOG_LINES)
+        started, lines = timestamp(), deque[str](maxlen=LOG_LINES)
         try:
             # Line by line into this log: the journal attributes direct output of the host's podman to another unit.
             process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
             )
         except OSError as error:
-            return False, terminated(PODMAN_FAILED, started, f"podman: {error.strerror}")
+            return False, terminated_state(PODMAN_FAILED, started, f"podman: {error.strerror}")
         reader = threading.Thread(target=self._read, args=(process, lines), daemon=True)
         reader.start()
         while not (made := pid_file.exists()) and process.poll() is None:
             time.sleep(0.2)
         if made and process.poll() is None:
-            started = now()
-            self.post("Running", running(started), ready=True)
+            started = timestamp()
+            self.post("Running", running_state(started), ready=True)
         code = process.wait()
         reader.join()
         log.info("pod %s ended with %d", self.name, code)
-        return made or code != PODMAN_FAILED, terminated(code, started, "\n".join(lines) if code else "")
+        return made or code != PODMAN_FAILED, terminated_state(code, started, "\n".join(lines) if code else "")
 
     def _read(self, process: subprocess.Popen[str], lines: deque[str]) -> None:
         for line in process.stdout or ():
@@ -268,7 +268,7 @@ class RouterPod(Pod):
     router: Router | None = None
 
     def run(self) -> None:
-        self.post("Pending", waiting("ContainerCreating"))
+        self.post("Pending", waiting_state("ContainerCreating"))
         folder = self.node.data_dir / "router"
         secret = retry(
             "reading the router's certificate",
@@ -276,7 +276,7 @@ class RouterPod(Pod):
         )
         for name in ("tls.crt", "tls.key"):
             write(folder / name, base64.b64decode(secret["data"][name]).decode())
-        routes = self.client.again()
+        routes = self.client.another_client()
         router = Router(
             lambda: routes.get("/apis/route.openshift.io/v1/routes")["items"],
             self.node.facts["version"],
@@ -288,15 +288,15 @@ class RouterPod(Pod):
             except OSError as error:
                 # The ports are in use, or the certificate is invalid.
                 router.stop()
-                self.last = terminated(1, now(), str(error))
-                self.post("Running", waiting("CrashLoopBackOff", str(error)))
+                self.last = terminated_state(1, timestamp(), str(error))
+                self.post("Running", waiting_state("CrashLoopBackOff", str(error)))
                 self.restarts += 1
                 self.stopped.wait(BACKOFF_SECONDS)
                 continue
             self.router = router
             write(self.node.run_dir / "ingress", "10\n")
             log.info("the router serves")
-            self.post("Running", running(now()), ready=True)
+            self.post("Running", running_state(timestamp()), ready=True)
             return
 
     def stop(self) -> None:

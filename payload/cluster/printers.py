@@ -68,7 +68,7 @@ def _condition(kind: str, field: str = "status") -> Callable[[Object], str]:
     return lambda obj: condition(obj, kind, field)
 
 
-def _since(kind: str) -> Callable[[Object], str]:
+def _time_since(kind: str) -> Callable[[Object], str]:
     return lambda obj: age(stamp) if (stamp := condition(obj, kind, "lastTransitionTime")) else ""
 
 
@@ -150,7 +150,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         ("Version", 0, _completed),
         ("Available", 0, _condition("Available")),
         ("Progressing", 0, _condition("Progressing")),
-        ("Since", 0, _since("Progressing")),
+        ("Since", 0, _time_since("Progressing")),
         ("Status", 0, _condition("Progressing", "message")),
     ),
     "clusteroperators.config.openshift.io": (
@@ -159,7 +159,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         ("Available", 0, _condition("Available")),
         ("Progressing", 0, _condition("Progressing")),
         ("Degraded", 0, _condition("Degraded")),
-        ("Since", 0, _since("Available")),
+        ("Since", 0, _time_since("Available")),
         ("Message", 0, _operator_message),
     ),
     POOLS: (

@@ -24,7 +24,7 @@ from ...plugins.module_utils.addresses import in_url
 from ...plugins.module_utils.documents import load_json
 from .api.access import MASTERS, Access, User
 from .api.errors import ApiError
-from .leadership import Elected, Leadership
+from .leadership import Election, Leadership
 from .store import Event, Store
 
 PREFIX = "/agentlab/v1"
@@ -120,7 +120,9 @@ class Member:
         connector = aiohttp.TCPConnector(ssl=self.tls) if self.tls else None
         async with aiohttp.ClientSession(connector=connector, timeout=CONNECT_TIMEOUT) as session:
             self._session = session
-            looks = asyncio.ensure_future(self._look(self.leadership)) if isinstance(self.leadership, Elected) else None
+            looks = (
+                asyncio.ensure_future(self._look(self.leadership)) if isinstance(self.leadership, Election) else None
+            )
             try:
                 while True:
                     if self.leadership.holds():
@@ -132,7 +134,7 @@ class Member:
                 if looks:
                     looks.cancel()
 
-    async def _look(self, election: Elected) -> None:
+    async def _look(self, election: Election) -> None:
         while True:
             states = [state async for state in self._peer_states()]
             election.look(self._state(), states)

@@ -197,7 +197,7 @@ class Registry:
     def add_definition(self, crd: dict[str, Any]) -> None:
         """Serve what a CustomResourceDefinition defines, in all versions that it serves.
 
-        crd: validated, see `api.validation.established`.
+        crd: validated, see `api.validation.established_status`.
         """
         spec = crd["spec"]
         names = spec["names"]
@@ -241,7 +241,7 @@ class Registry:
         group: empty for the core group. A version that is not served has no resources.
         """
         entries: list[dict[str, Any]] = []
-        for r in self._of(group, version):
+        for r in self._resources_of(group, version):
             entry: dict[str, Any] = {
                 "name": r.plural,
                 "singularName": r.singular,
@@ -296,7 +296,11 @@ class Registry:
                 {
                     "metadata": {"name": name, "creationTimestamp": None} if name else {"creationTimestamp": None},
                     "versions": [
-                        {"version": v, "freshness": "Current", "resources": [_discovery(r) for r in self._of(name, v)]}
+                        {
+                            "version": v,
+                            "freshness": "Current",
+                            "resources": [_discovery(r) for r in self._resources_of(name, v)],
+                        }
                         for v in versions
                     ],
                 }
@@ -304,7 +308,7 @@ class Registry:
             ],
         }
 
-    def _of(self, group: str, version: str) -> list[Resource]:
+    def _resources_of(self, group: str, version: str) -> list[Resource]:
         return [r for r in self._by_path.values() if (r.group, r.version) == (group, version)]
 
 

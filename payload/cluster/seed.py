@@ -82,7 +82,7 @@ def objects(
         config_map(
             "kube-system",
             "cluster-config-v1",
-            {"install-config": yaml.safe_dump(cloud.redacted(install_config), sort_keys=False)},
+            {"install-config": yaml.safe_dump(cloud.redact_config(install_config), sort_keys=False)},
         ),
         config_map("kube-system", "root-ca", {"ca.crt": root_ca}),
         config_map("openshift-config", "openshift-install", {"invoker": facts["invoker"], "version": facts["version"]}),

@@ -44,7 +44,7 @@ class Event(TypedDict):
     old: Object | None
 
 
-class Expired(Exception):
+class ExpiredRevision(Exception):
     """The requested revision is no longer in the history."""
 
 
@@ -111,7 +111,7 @@ class Store:
         found = {
             (o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in self.items(resource, namespace)
         }
-        for event in reversed(list(self.since(revision))):
+        for event in reversed(list(self.events_since(revision))):
             metadata = event["object"]["metadata"]
             name = (metadata.get("namespace", ""), metadata["name"])
             if event["resource"] != resource or (namespace and name[0] != namespace):
@@ -122,13 +122,13 @@ class Store:
                 found[name] = event["old"]
         return [found[name] for name in sorted(found)]
 
-    def since(self, revision: int) -> Iterator[Event]:
+    def events_since(self, revision: int) -> Iterator[Event]:
         """Yield the events after `revision`, the oldest first.
 
         Raises Expired at once when they are no longer known. Events that are stored meanwhile are not part of it.
         """
         if revision < self._oldest:
-            raise Expired(f"too old resource version: {revision} ({self._oldest})")
+            raise ExpiredRevision(f"too old resource version: {revision} ({self._oldest})")
         return (event for event in list(self.history) if event["revision"] > revision)
 
     # Writing
@@ -142,7 +142,7 @@ class Store:
         name = (metadata.get("namespace", ""), metadata["name"])
         if name in self.objects.get(resource, {}):
             raise AlreadyExists(metadata["name"])
-        metadata.update(uid=str(uuid.uuid4()), creationTimestamp=now(), generation=1)
+        metadata.update(uid=str(uuid.uuid4()), creationTimestamp=timestamp(), generation=1)
         return self._commit("ADDED", resource, {**obj, "metadata": metadata}, None)
 
     def update(self, resource: str, obj: Object) -> Object:
@@ -300,7 +300,7 @@ class Store:
         loop.call_later(1, sync)
 
 
-def now() -> str:
+def timestamp() -> str:
     """Return the time as the API writes it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 

@@ -63,13 +63,13 @@ def sources(root: Path = ROOT) -> list[Path]:
     return found
 
 
-def needed(modules: Iterable[str], root: Path = ROOT) -> set[Path]:
-    """As `imports.needed`, with what the modules read elsewhere in the checkout (`FILES`)."""
-    found = imports.needed(modules, root)
+def needed_files(modules: Iterable[str], root: Path = ROOT) -> set[Path]:
+    """As `imports.needed_files`, with what the modules read elsewhere in the checkout (`FILES`)."""
+    found = imports.needed_files(modules, root)
     return found | {path for path in FILES if FILES[path] in found}
 
 
-def copied(work: Path, files: Iterable[Path], root: Path = ROOT) -> None:
+def copy_files(work: Path, files: Iterable[Path], root: Path = ROOT) -> None:
     """Copy files of the checkout to a directory, which is removed first, with their paths in the images."""
     package = work / PREFIX / PACKAGE.replace(".", "/")
     shutil.rmtree(work, ignore_errors=True)
@@ -86,8 +86,8 @@ def programs(distro: Distro, python_tree: Path, work: Path, component: Component
     nodes = executables(component, root)
     if not component.programs:
         return nodes
-    files = needed(component.programs.values(), root)
-    copied(work, files, root)
+    files = needed_files(component.programs.values(), root)
+    copy_files(work, files, root)
     if TABLES in files:
         tables = f"from {PACKAGE}.payload.api_server import data; data.compile_tables()"
         base.python(distro, python_tree, "-c", f"import sys; sys.path.insert(0, {str(work / PREFIX)!r}); {tables}")
@@ -127,7 +127,7 @@ def program(package: Path) -> bytes:
     return out.getvalue()
 
 
-def failing(path: str) -> Node:
+def failing_program(path: str) -> Node:
     """Return a program that exits with an error at once."""
     return Node(
         f"#!/bin/sh\necho '{path}: exits with an error because of the fault component_fails' >&2\nexit 1\n".encode(),
@@ -140,7 +140,7 @@ def node_agent(distro: Distro, python_tree: Path, work: Path) -> dict[str, Node]
 
     python_tree and work: as of `programs`. The executable needs only the image's Python.
     """
-    copied(work, sources())
+    copy_files(work, sources())
     out = work / "agent"
     package = work / PREFIX
     script = (

@@ -92,7 +92,7 @@ EXTRA_PACKAGES: dict[str, tuple[str, ...]] = {
         "python3-requests",
     ),
 }
-# Files of packages whose dependencies a layer does without: layer -> package -> paths.
+# Files of packages whose dependencies a layer lacks: layer -> package -> paths.
 EXTRA_FILES: dict[str, dict[str, tuple[str, ...]]] = {
     "pacemaker": {"fence-agents": ("usr/sbin/fence_redfish", "usr/share/fence/fencing.py")},
 }

@@ -241,7 +241,7 @@ def _descriptor(value: object, where: str) -> Descriptor:
     return Descriptor(found.media_type, found.digest, found.size)
 
 
-class _Hashing(io.RawIOBase):
+class _HashingWriter(io.RawIOBase):
     """A file object that hashes and counts written data."""
 
     def __init__(self, target: BinaryIO | None) -> None:
@@ -268,13 +268,13 @@ def write_layer(
     """
     temporary = out.with_name(out.name + ".new")
     with temporary.open("wb") as stream:
-        packed = _Hashing(stream)
+        packed = _HashingWriter(stream)
         zipped = (
             gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=packed, mtime=0)
             if compression == "gzip"
             else None
         )
-        plain = _Hashing(zipped or packed)  # type: ignore[arg-type]
+        plain = _HashingWriter(zipped or packed)  # type: ignore[arg-type]
         with tarfile.open(fileobj=plain, mode="w|", format=tarfile.PAX_FORMAT, bufsize=1 << 20) as archive:
             for name, node in sorted(_with_parents(nodes).items()):
                 _add(archive, name, node)

@@ -28,7 +28,7 @@ from ...plugins.module_utils.files import usual_umask
 from ...plugins.module_utils.log import LEVELS, Log
 from ...plugins.module_utils.state import write_atomic
 from ...plugins.module_utils.vocabulary import Exit
-from ...plugins.module_utils.waitfor import say_complete
+from ...plugins.module_utils.waitfor import report_complete
 from ..tools import openshift_install as tool
 from . import bootstrap, configs, lab, masters
 
@@ -39,7 +39,7 @@ CONFIGS = "configs.json"
 APPROVER = "the simulator of openshift-install, as cluster-machine-approver does"
 
 
-class Failed(Exception):
+class StepFailed(Exception):
     """A step failed; `code` is what the program ends with."""
 
     def __init__(self, code: Exit, text: str) -> None:
@@ -64,7 +64,7 @@ class Installer:
         try:
             made = configs.make(self.lab)
         except (ValueError, OSError) as error:
-            raise Failed(Exit.INSTALL_CONFIG, f"failed to create install config: {error}") from error
+            raise StepFailed(Exit.INSTALL_CONFIG, f"failed to create install config: {error}") from error
         self.lab.keep(CONFIGS, made)
         ident = str(uuid.uuid4())
         name = self.lab.plan["cluster"]["name"]
@@ -76,27 +76,27 @@ class Installer:
 
     def bootstrap_complete(self) -> None:
         """Provision what is left of the masters, and wait until one of them leads."""
-        made = self.lab.kept(CONFIGS, {})
+        made = self.lab.kept_value(CONFIGS, {})
         if not made:
-            raise Failed(Exit.FAILED, f"{self.folder} has no cluster: create it first")
+            raise StepFailed(Exit.FAILED, f"{self.folder} has no cluster: create it first")
         nodes = masters.Masters(self.lab, made[configs.MASTER], self.log)
         kube = ClusterClient(self.folder / RunFile.KUBECONFIG)
-        if not nodes.left and _complete(kube):
+        if not nodes.unwritten and _complete(kube):
             return
         self.log.info("Creating infrastructure resources...")
         with contextlib.ExitStack() as stack:
             try:
                 bootstrap.create(self.lab, made[configs.BOOTSTRAP])
-                if nodes.left:
+                if nodes.unwritten:
                     self.log.info("Starting Ironic, on behalf of the bootstrap machine")
                     nodes.start(stack.enter_context(masters.service(self.lab)))
             except (AgentlabError, ValueError, OSError) as error:
-                raise Failed(
+                raise StepFailed(
                     Exit.UNREACHABLE, f"failed to create cluster: failed to create bootstrap: {error}"
                 ) from error
             self._wait("for the Kubernetes API at " + kube.server, API_SECONDS, kube.live, nodes)
             self.log.info(f"API {kube.get('/version').get('gitVersion', '')} up")
-            self._wait("for bootstrapping to complete", BOOTSTRAP_SECONDS, lambda: not nodes.left, nodes)
+            self._wait("for bootstrapping to complete", BOOTSTRAP_SECONDS, lambda: not nodes.unwritten, nodes)
             self.log.info("  Baremetal control plane finished provisioning.")
             self._wait("for bootstrapping to complete", BOOTSTRAP_SECONDS, lambda: _complete(kube), nodes)
 
@@ -106,9 +106,9 @@ class Installer:
         end = time.monotonic() + limit
         while not true():
             if nodes.failure:
-                raise Failed(Exit.BOOTSTRAP, f"Bootstrap failed to complete: {nodes.failure}")
+                raise StepFailed(Exit.BOOTSTRAP, f"Bootstrap failed to complete: {nodes.failure}")
             if time.monotonic() > end:
-                raise Failed(Exit.BOOTSTRAP, f"Bootstrap failed to complete: waited {go_duration(limit)} {what}")
+                raise StepFailed(Exit.BOOTSTRAP, f"Bootstrap failed to complete: waited {go_duration(limit)} {what}")
             time.sleep(POLL)
 
     def destroy_bootstrap(self) -> None:
@@ -125,10 +125,10 @@ class Installer:
         try:
             console = InstallWatcher(kube, self.log).run()
         except InstallFailed as error:
-            raise Failed(error.exit_code, str(error)) from error
+            raise StepFailed(error.exit_code, str(error)) from error
         finally:
             done.set()
-        say_complete(self.folder, console, self.log, skip_password=False)
+        report_complete(self.folder, console, self.log, skip_password=False)
 
     def _approve(self, done: threading.Event) -> None:
         kube = ClusterClient(self.folder / RunFile.KUBECONFIG)
@@ -188,9 +188,9 @@ def main(argv: list[str] | None = None) -> int:
     usual_umask()
     log = Log(args.dir, args.log_level)
     try:
-        with signals.raised():
+        with signals.raise_terminated():
             verb(Installer(args.dir, log))
-    except Failed as error:
+    except StepFailed as error:
         log.error(str(error))
         return error.code
     except (AgentlabError, ValueError, OSError) as error:

@@ -192,7 +192,7 @@ def main(argv: list[str] | None = None) -> int:
     usual_umask()
     made = steps.Steps(steps.cache_root(), lambda text: print(text, file=sys.stderr, flush=True))
     try:
-        with steps.lock(made.cache / "lock", made.say):
+        with steps.lock(made.cache / "lock", made.report):
             print(json.dumps({"ironic": str(environment(made)), "ironic_images": str(images(made, args.iso))}))
     except (distro.BuildError, OSError) as error:
         print(f"agentlab payload: {error}", file=sys.stderr)

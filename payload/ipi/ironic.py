@@ -132,7 +132,7 @@ class Ironic:
             [sys.executable, "-s", "-c", serve, "--config-file", str(config)], env=self._environment, cwd=self._work,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        self.until("Ironic answers", self._answers, START_SECONDS)
+        self.wait_until("Ironic answers", self._answers, START_SECONDS)
         return self
 
     def __exit__(self, *__: object) -> None:
@@ -226,7 +226,7 @@ class Ironic:
                 raise IronicError(f"{verb}: {node['provision_state']}: {node['last_error']}")
             return bool(node["provision_state"] == wanted)
 
-        self.until(f"{name} is {wanted}", reached, STAGE_SECONDS)
+        self.wait_until(f"{name} is {wanted}", reached, STAGE_SECONDS)
 
     def power(self, name: str, target: str) -> None:
         """Switch a node, and wait until Ironic has seen it: `power on`, `power off`."""
@@ -238,10 +238,10 @@ class Ironic:
                 raise IronicError(f"{target}: {node['last_error']}")
             return bool(node["power_state"] == target)
 
-        self.until(f"{name} is {target}", reached, 120)
+        self.wait_until(f"{name} is {target}", reached, 120)
 
     @staticmethod
-    def until(what: str, true: Callable[[], bool], limit: float) -> None:
+    def wait_until(what: str, true: Callable[[], bool], limit: float) -> None:
         """Return when `true` is; raises `IronicError` after `limit` seconds."""
         end = time.monotonic() + limit
         while not true():

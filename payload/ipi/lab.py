@@ -54,7 +54,7 @@ class Lab:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         write_atomic(self.folder / name, json.dumps(value), 0o600)
 
-    def kept(self, name: str, default: Any = None) -> Any:
+    def kept_value(self, name: str, default: Any = None) -> Any:
         """Return a value that was kept, or the default."""
         path = self.folder / name
         return load_json(read_file(path), name=str(path)) if path.exists() else default
@@ -70,4 +70,8 @@ def load(directory: Path) -> Lab:
     path = directory / PAYLOAD
     if not path.exists():
         raise ValueError(f"{path} is missing: run the stage image first")
-    return Lab(directory, secrets.into(plan, secrets.of(plan, directory)), load_json(read_file(path), name=str(path)))
+    return Lab(
+        directory,
+        secrets.with_passwords(plan, secrets.passwords_of(plan, directory)),
+        load_json(read_file(path), name=str(path)),
+    )

@@ -16,26 +16,26 @@ DONE = "provisioned.json"
 # As the baremetal-operator requests it for a host with `customDeploy: {method: install_coreos}`.
 _STEP = {"interface": "deploy", "step": "install_coreos", "priority": 80, "args": {}}
 
-Say = Callable[[str, str], None]
+Report = Callable[[str, str], None]
 
 
 class Masters:
     """The masters of a lab, each provisioned by a thread of its own. `failure` is the first error."""
 
-    def __init__(self, lab: Lab, config: Mapping[str, object], say: Say) -> None:
+    def __init__(self, lab: Lab, config: Mapping[str, object], report: Report) -> None:
         self.failure = ""
-        self._lab, self._config, self._say = lab, config, say
-        self._done: list[str] = lab.kept(DONE, [])
+        self._lab, self._config, self._report = lab, config, report
+        self._done: list[str] = lab.kept_value(DONE, [])
         self._lock = threading.Lock()
 
     @property
-    def left(self) -> list[Node]:
+    def unwritten(self) -> list[Node]:
         """Return those whose disks are not written yet."""
         return [node for node in self._lab.masters if node["name"] not in self._done]
 
     def start(self, ironic: Ironic) -> None:
         """Begin with those that are left."""
-        for node in self.left:
+        for node in self.unwritten:
             threading.Thread(target=self._run, args=(ironic, node), daemon=True).start()
 
     def _run(self, ironic: Ironic, node: Node) -> None:
@@ -64,7 +64,7 @@ class Masters:
 
     def _state(self, name: str, state: str) -> None:
         """Report a state, by its name in the API of the baremetal-operator."""
-        self._say("debug", f"  {name}: {state}")
+        self._report("debug", f"  {name}: {state}")
 
 
 def service(lab: Lab) -> Ironic:

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from ...plugins.module_utils.coreos.cpio import TRAILER, header, padded, padding
+from ...plugins.module_utils.coreos.cpio import TRAILER, header, pad_data, padding
 
 
 def add_file(out: BinaryIO, name: str, source: Path, mode: int = 0o100644) -> None:
@@ -20,7 +20,7 @@ def add_file(out: BinaryIO, name: str, source: Path, mode: int = 0o100644) -> No
 
 
 def add_bytes(out: BinaryIO, name: str, data: bytes, mode: int = 0o100644) -> None:
-    out.write(header(name, mode=mode, size=len(data)) + padded(data))
+    out.write(header(name, mode=mode, size=len(data)) + pad_data(data))
 
 
 def end(out: BinaryIO) -> None:
@@ -44,9 +44,9 @@ def add_tree(out: BinaryIO, root: Path) -> None:
             inode += 1
             if stat.S_ISLNK(info.st_mode):
                 target = os.readlink(full).encode()
-                out.write(header(relative, mode=info.st_mode, size=len(target), inode=inode) + padded(target))
+                out.write(header(relative, mode=info.st_mode, size=len(target), inode=inode) + pad_data(target))
             elif stat.S_ISREG(info.st_mode):
                 out.write(header(relative, mode=info.st_mode, size=info.st_size, inode=inode))
-                out.write(padded(full.read_bytes()))
+                out.write(pad_data(full.read_bytes()))
             else:
                 out.write(header(relative, mode=info.st_mode, size=0, nlink=2, inode=inode))

@@ -107,7 +107,7 @@ def require(*programs: str) -> None:
 def run(*argv: str | Path, stdin: str | None = None, log: Path | None = None, cwd: Path | None = None) -> str:
     """Run a program and return its output.
 
-    stdin: text; log: file that gets its messages; cwd: directory. The locale is C, and nothing is asked. BuildError
+    stdin: text; log: file that gets its messages; cwd: directory. The locale is C, and programs do not prompt. BuildError
     with the last lines if it fails.
     """
     environment = {

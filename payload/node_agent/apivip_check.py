@@ -60,7 +60,7 @@ def fetch(request: dict[str, Any]) -> str:
     return text
 
 
-def checked(config: Any) -> dict[str, Any]:
+def checked_config(config: Any) -> dict[str, Any]:
     """Return the config in version SPEC. ValueError if its version is not compatible."""
     if not isinstance(config, dict) or not isinstance(ignition := config.get("ignition"), dict):
         raise ValueError("it has no ignition section")
@@ -75,7 +75,7 @@ def checked(config: Any) -> dict[str, Any]:
     return {**config, "ignition": {**ignition, "version": SPEC}}
 
 
-def filtered(config: dict[str, Any]) -> dict[str, Any]:
+def evaluated_parts(config: dict[str, Any]) -> dict[str, Any]:
     """Return the parts that the service evaluates: other files and units of a config are large, and may be secret."""
     storage = config.get("storage") or {}
     files = [
@@ -100,7 +100,11 @@ def step(args: list[str], context: Context) -> Result:
     try:
         return Result(
             marshal(
-                {"url": url, "is_success": True, "ignition": dumps(filtered(checked(load_json(text, name="ignition"))))}
+                {
+                    "url": url,
+                    "is_success": True,
+                    "ignition": dumps(evaluated_parts(checked_config(load_json(text, name="ignition")))),
+                }
             )
         )
     except ValueError as error:

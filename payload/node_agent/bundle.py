@@ -10,7 +10,7 @@ import os
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from ...plugins.module_utils.bytecode import compiled
+from ...plugins.module_utils.bytecode import compile_source
 from . import PROGRAMS
 
 HERE = Path(__file__).parent
@@ -43,7 +43,7 @@ def write(path: Path) -> None:
         file.write(INTERPRETER.encode())
         with zipfile.ZipFile(file, "w") as archive:
             for name, source in files.items():
-                archive.writestr(zipfile.ZipInfo(name + "c", EPOCH), compiled(source, name))
+                archive.writestr(zipfile.ZipInfo(name + "c", EPOCH), compile_source(source, name))
                 archive.writestr(zipfile.ZipInfo(name, EPOCH), source)
     temporary.chmod(0o755)
     temporary.replace(path)

@@ -129,7 +129,7 @@ def report(
     return {key: value if key == "host_id" else value or None for key, value in result.items()}
 
 
-def rehearsed(hosts: list[dict[str, Any]], nics: list[Nic]) -> dict[str, Any]:
+def rehearsed_report(hosts: list[dict[str, Any]], nics: list[Nic]) -> dict[str, Any]:
     """Return what `check` would report if all hosts were reachable."""
     remote: list[dict[str, Any]] = []
     for one in sorted(hosts, key=lambda one: one.get("host_id", "")):
@@ -169,7 +169,7 @@ def peers(text: str) -> list[dict[str, Any]]:
 
 def step(args: list[str], context: Context) -> Result:
     hosts, nics = peers(args[0]), network.outgoing_nics()
-    return Result(marshal((rehearsed if context.dry.enabled else check)(hosts, nics)))
+    return Result(marshal((rehearsed_report if context.dry.enabled else check)(hosts, nics)))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -43,7 +43,7 @@ def step(args: list[str], context: Context) -> Result:
         isinstance(image, str) and fields.IMAGE.fullmatch(image) for image in images
     ):
         raise ValueError(
-            f"container-image-availability: images must be a list of image references, got {fields.shown(images)}"
+            f"container-image-availability: images must be a list of image references, got {fields.shown_value(images)}"
         )
     fields.entries("container-image-availability: images", images, str, MOST_IMAGES)
     limit = fields.seconds("container-image-availability: timeout", request.get("timeout") or 0, LONGEST)

@@ -149,7 +149,7 @@ class Exchange:
         self._socket.close()
 
 
-def shown(value: bytes, how: str) -> str:
+def option_text(value: bytes, how: str) -> str:
     if how == "int":
         return str(int.from_bytes(value, "big"))
     if how == "text":
@@ -160,13 +160,15 @@ def shown(value: bytes, how: str) -> str:
 def lease_text(name: str, answer: Answer, now: float) -> str:
     """Return a lease in the format of dhclient's lease file.
 
-    now: seconds since 1970. Times are UTC with the day of the week first; a server that names no lease time grants an
+    now: seconds since 1970. Times are UTC with the day of the week first; a server that sends no lease time grants an
     hour.
     """
     seconds = int.from_bytes(answer.options.get(LEASE_TIME, b"\0\0\x0e\x10"), "big")
     lines = [f'interface "{name}"', f"fixed-address {answer.address}"]
     lines += [
-        f"option {label} {shown(answer.options[n], how)}" for n, (label, how) in SHOWN.items() if answer.options.get(n)
+        f"option {label} {option_text(answer.options[n], how)}"
+        for n, (label, how) in SHOWN.items()
+        if answer.options.get(n)
     ]
     for label, after in (("renew", seconds // 2), ("rebind", seconds * 7 // 8), ("expire", seconds)):
         lines.append(f"{label} {time.strftime('%w %Y/%m/%d %H:%M:%S', time.gmtime(now + after))}")
@@ -235,7 +237,9 @@ def step(args: list[str], context: Context) -> Result:
     leases = {name: request.get(f"{name}_vip_lease") or "" for name in VIPS}
     for name, lease in leases.items():
         if not isinstance(lease, str) or len(lease) > MOST_LEASE:
-            raise ValueError(f"dhcp-lease-allocate: {name}_vip_lease should be a lease file, got {fields.shown(lease)}")
+            raise ValueError(
+                f"dhcp-lease-allocate: {name}_vip_lease should be a lease file, got {fields.shown_value(lease)}"
+            )
     for name in VIPS:
         address, lease = allocate(parent, name, macs[name], leases[name])
         answer |= {f"{name}_vip_address": address, f"{name}_vip_lease": lease}

@@ -48,7 +48,7 @@ def p99_ms(times: list[float]) -> int:
     return int(ordered[min(len(ordered) * 99 // 100, len(ordered) - 1)] * 1000)
 
 
-def opened(path: str) -> int:
+def open_disk(path: str) -> int:
     """Return a descriptor for writing to a disk. OSError: it is in use, or not a block device."""
     # Exclusive: the kernel refuses a disk that is mounted or otherwise in use. And without O_CREAT: a missing disk
     # must not become a file in /dev.
@@ -62,7 +62,7 @@ def opened(path: str) -> int:
 def measure(path: str, seconds: float = SECONDS) -> int:
     """Return the worse job's 99th percentile in ms. OSError: no job could write, or the disk is in use."""
     until = time.monotonic() + max(seconds - MARGIN, 1.0)
-    device = opened(path)
+    device = open_disk(path)
     try:
         with ThreadPoolExecutor(JOBS) as pool:
             jobs = [pool.submit(write, device, until) for __ in range(JOBS)]
@@ -83,7 +83,7 @@ def step(args: list[str], context: Context) -> Result:
         return Result(marshal({"path": path, "io_sync_duration": 1}))
     limit = fields.seconds("installation-disk-speed-check: limit", args[1], LONGEST) if len(args) > 1 else SECONDS
     try:
-        duration = measure(disks.known(path), limit)
+        duration = measure(disks.known_disk(path), limit)
     except (OSError, ValueError) as error:
         answer = marshal({"path": path, "io_sync_duration": 0})
         return Result(answer, f"Could not get I/O performance for path {path}: {error}", -1)

@@ -195,7 +195,7 @@ def paths(root: Path = Path("/")) -> set[str]:
     return {disk.path for name in host.names(root / "sys/block") if (disk := Disk(root, name, {})).listed}
 
 
-def known(value: object) -> str:
+def known_disk(value: object) -> str:
     """Return the real path of a disk of this host, from a step's argument: a device, or any link to it below /dev.
 
     Raises `ValueError` for everything else, such as a partition, a character device or a path that leaves /dev.

@@ -30,7 +30,7 @@ LONGEST = 4096
 """Maximum number of characters of a single value, as of a path in Linux."""
 
 
-def shown(value: object) -> str:
+def shown_value(value: object) -> str:
     """Return a value for a message: one line, truncated."""
     return value[:200] if isinstance(value, str) and value[:200].isprintable() else repr(value)[:200]
 
@@ -38,17 +38,17 @@ def shown(value: object) -> str:
 def text(where: str, value: object, most: int = LONGEST) -> str:
     """One line of text."""
     if not isinstance(value, str):
-        raise ValueError(f"{where} should be a string, got {shown(value)}")
+        raise ValueError(f"{where} should be a string, got {shown_value(value)}")
     if len(value) > most:
         raise ValueError(f"{where} has {len(value)} characters, the limit is {most}")
     if not value.isprintable():
-        raise ValueError(f"{where} has control characters: {shown(value)}")
+        raise ValueError(f"{where} has control characters: {shown_value(value)}")
     return value
 
 
 def _matching(where: str, value: object, pattern: re.Pattern[str], what: str) -> str:
     if not isinstance(value, str) or len(value) > LONGEST or not pattern.fullmatch(value):
-        raise ValueError(f"{where} {shown(value)} is not a valid {what}")
+        raise ValueError(f"{where} {shown_value(value)} is not a valid {what}")
     return value
 
 
@@ -88,7 +88,9 @@ def entries(where: str, value: object, kind: type, most: int) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
-        raise ValueError(f"{where} should be a list of {'objects' if kind is dict else 'strings'}, got {shown(value)}")
+        raise ValueError(
+            f"{where} should be a list of {'objects' if kind is dict else 'strings'}, got {shown_value(value)}"
+        )
     if len(value) > most:
         raise ValueError(f"{where} has {len(value)} entries, the limit is {most}")
     return value
@@ -99,7 +101,7 @@ def mapping(where: str, value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ValueError(f"{where} should be an object, got {shown(value)}")
+        raise ValueError(f"{where} should be an object, got {shown_value(value)}")
     return value
 
 
@@ -110,7 +112,7 @@ def seconds(where: str, value: object, most: float) -> float:
     except (ValueError, OverflowError):
         found = math.nan
     if math.isnan(found) or found < 0:
-        raise ValueError(f"{where} {shown(value)} is not a number of seconds")
+        raise ValueError(f"{where} {shown_value(value)} is not a number of seconds")
     return min(found, most)
 
 
@@ -123,5 +125,5 @@ def url(where: str, value: object) -> str:
     except ValueError:
         good = False
     if not good or " " in found:
-        raise ValueError(f"{where} {shown(value)} is not an http or https URL")
+        raise ValueError(f"{where} {shown_value(value)} is not an http or https URL")
     return found

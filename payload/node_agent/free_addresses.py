@@ -17,7 +17,7 @@ CHUNK_PREFIX, SHORTEST_PREFIX = 22, 16
 MOST_NETWORKS = 64
 
 
-def taken(subnet: ipaddress.IPv4Network, nics: list[Nic]) -> set[str]:
+def taken_addresses(subnet: ipaddress.IPv4Network, nics: list[Nic]) -> set[str]:
     """Return addresses in use: on the link those that answer ARP, elsewhere those that answer an echo request; and our own."""
     found = {
         str(address.ip) for nic in nics for address in nic.addresses if address.version == 4 and address.ip in subnet
@@ -46,7 +46,7 @@ def scan(cidr: str, nics: list[Nic]) -> dict[str, Any]:
             f"Network {cidr} is not scanned: it is not a host network, or larger than a /{SHORTEST_PREFIX}"
         )
     for chunk in subnet.subnets(new_prefix=CHUNK_PREFIX) if subnet.prefixlen < CHUNK_PREFIX else [subnet]:
-        used = taken(chunk, nics)
+        used = taken_addresses(chunk, nics)
         free += [text for text in map(str, chunk) if text not in used]
         if len(free) >= MOST_ADDRESSES:
             break

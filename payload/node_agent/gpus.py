@@ -44,7 +44,7 @@ def config(path: Path | None) -> GpuConfig:
     return GpuConfig(*(frozenset(values) for values in lists.values()))
 
 
-def found(root: Path = ROOT, wanted: GpuConfig | None = None) -> list[dict[str, str]]:
+def find_gpus(root: Path = ROOT, wanted: GpuConfig | None = None) -> list[dict[str, str]]:
     """Return the GPUs on the PCI bus, as the model `gpu` of the service's API.
 
     wanted: what counts as one; by default the class of display controllers. Names come from the host's pci.ids; they

@@ -111,13 +111,13 @@ def must_gather(text: str) -> dict[str, str]:
         images = load_json(text, name="text")
     except ValueError:
         images = {"ocp": text}
-    unknown = set(images) - MUST_GATHER if isinstance(images, dict) else {fields.shown(text)}
+    unknown = set(images) - MUST_GATHER if isinstance(images, dict) else {fields.shown_value(text)}
     if (
         wrong := [image for image in images.values() if not isinstance(image, str) or not fields.IMAGE.fullmatch(image)]
         if not unknown
         else []
     ):
-        raise ValueError(f"install: must_gather_image: {fields.shown(wrong[0])} is not an image")
+        raise ValueError(f"install: must_gather_image: {fields.shown_value(wrong[0])} is not an image")
     if unknown:
         raise ValueError(
             f"install: must_gather_image: operator {', '.join(sorted(unknown))} should be of {', '.join(sorted(MUST_GATHER))}"
@@ -128,7 +128,7 @@ def must_gather(text: str) -> dict[str, str]:
 def validate(request: dict[str, Any]) -> None:
     """Raise ValueError if the request would not install, or would do more than that."""
     if request["role"] not in ROLES:
-        raise ValueError(f"install: role {fields.shown(request['role'])} should be of {', '.join(ROLES)}")
+        raise ValueError(f"install: role {fields.shown_value(request['role'])} should be of {', '.join(ROLES)}")
     for key in ("cluster_id", "infra_env_id", "host_id"):
         fields.uuid(f"install: {key}", request[key])
     for key in IMAGES:
@@ -156,12 +156,12 @@ def validate(request: dict[str, Any]) -> None:
         raise ValueError(f"install: openshift_version {version} should be like 4.22.0")
     count = request.get("control_plane_count") or 0
     if not isinstance(count, int) or not 0 <= count <= MOST:
-        raise ValueError(f"install: control_plane_count {fields.shown(count)} is not a number of hosts")
+        raise ValueError(f"install: control_plane_count {fields.shown_value(count)} is not a number of hosts")
     for disk in [
         request["boot_device"],
         *fields.entries("install: disks_to_format", request.get("disks_to_format"), str, MOST),
     ]:
-        disks.known(disk)
+        disks.known_disk(disk)
 
 
 def _words(text: str) -> list[str]:
@@ -170,7 +170,7 @@ def _words(text: str) -> list[str]:
     except ValueError:
         words = None
     if not isinstance(words, list) or not all(isinstance(word, str) and word.isprintable() for word in words):
-        raise ValueError(f"install: installer_args must be a JSON list of strings, got {fields.shown(text)}")
+        raise ValueError(f"install: installer_args must be a JSON list of strings, got {fields.shown_value(text)}")
     return words
 
 

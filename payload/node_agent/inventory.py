@@ -45,7 +45,7 @@ def cpu(root: Path = ROOT) -> dict[str, Any]:
         key, __, value = (part.strip() for part in line.partition(":"))
         count += key == "processor"
         fields.setdefault(key, value)
-    count = listed(host.read(root / "sys/devices/system/cpu/present")) or count
+    count = count_listed(host.read(root / "sys/devices/system/cpu/present")) or count
     top = host.read(root / "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
     return {
         "architecture": os.uname().machine,
@@ -56,7 +56,7 @@ def cpu(root: Path = ROOT) -> dict[str, Any]:
     }
 
 
-def listed(text: str) -> int:
+def count_listed(text: str) -> int:
     """Return how many numbers a list of the kernel, such as `0-3,8`, has; 0 if it is invalid."""
     total = 0
     for part in filter(None, text.split(",")):
@@ -302,7 +302,7 @@ def collect(root: Path = ROOT, disk_min_bytes: int = 0, gpu: gpus.GpuConfig | No
         "boot": boot(root),
         "cpu": processor,
         "disks": disks(root, disk_min_bytes),
-        "gpus": gpus.found(root, gpu),
+        "gpus": gpus.find_gpus(root, gpu),
         "hostname": hostname(nics),
         "interfaces": nics,
         "memory": memory(root),
@@ -312,7 +312,7 @@ def collect(root: Path = ROOT, disk_min_bytes: int = 0, gpu: gpus.GpuConfig | No
     }
 
 
-def limited(inventory: dict[str, Any], most: int) -> str:
+def limited_json(inventory: dict[str, Any], most: int) -> str:
     """Return the inventory as JSON of at most `most` bytes; 0: of any length.
 
     Disks are removed from the end until it fits, and `truncation` has how many were kept. One that is still too long
@@ -332,7 +332,7 @@ def limited(inventory: dict[str, Any], most: int) -> str:
     return text
 
 
-def rehearsed(inventory: dict[str, Any], dry: flags.Dry) -> dict[str, Any]:
+def rehearsed_inventory(inventory: dict[str, Any], dry: flags.Dry) -> dict[str, Any]:
     """Return the inventory of a simulated machine: one interface, with the given MAC and IPv4 address.
 
     dry: the options of a dry run, which upstream's agent has for load tests. The rest is this machine's.
@@ -347,9 +347,11 @@ def rehearsed(inventory: dict[str, Any], dry: flags.Dry) -> dict[str, Any]:
     }
 
 
-def measured(limits: dict[str, int], dry: flags.Dry, gpu: gpus.GpuConfig | None = None) -> Result:
+def measure_host(limits: dict[str, int], dry: flags.Dry, gpu: gpus.GpuConfig | None = None) -> Result:
     inventory = collect(disk_min_bytes=limits["disk-min-size"], gpu=gpu)
-    return Result(limited(rehearsed(inventory, dry) if dry.enabled else inventory, limits["output-max-size"]))
+    return Result(
+        limited_json(rehearsed_inventory(inventory, dry) if dry.enabled else inventory, limits["output-max-size"])
+    )
 
 
 def step(args: list[str], context: Context) -> Result:
@@ -364,7 +366,7 @@ def step(args: list[str], context: Context) -> Result:
         if name not in limits or not value.isdigit():
             raise ValueError(f"inventory: unknown argument {word}")
         limits[name] = int(value)
-    return measured(limits, context.dry)
+    return measure_host(limits, context.dry)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -376,7 +378,7 @@ def main(argv: list[str] | None = None) -> int:
         config = gpus.config(None)
     limits = {"output-max-size": options.output_max_size, "disk-min-size": options.disk_min_size}
     return program(
-        "inventory", lambda args, context: measured(limits, context.dry, config), argv, arguments=None, extra=FLAGS
+        "inventory", lambda args, context: measure_host(limits, context.dry, config), argv, arguments=None, extra=FLAGS
     )
 
 

@@ -158,7 +158,7 @@ def multipart(path: Path, boundary: str) -> tuple[int, Iterator[bytes]]:
     return len(head) + path.stat().st_size + len(tail), pieces()
 
 
-def checked(job: Job) -> Job:
+def checked_job(job: Job) -> Job:
     """Return the job with validated identifiers, because they become directory names. Raises ValueError."""
     for name in ("cluster_id", "host_id", *(["infra_env_id"] if job.infra_env_id != "" else [])):
         fields.uuid(f"logs-gather: {name}", getattr(job, name))
@@ -216,7 +216,7 @@ def send(job: Job, client: Client, me: Identity) -> tuple[str, list[str]]:
 
 def step(args: list[str], context: Context) -> Result:
     request = argument("logs-gather", args[0], "cluster_id", "infra_env_id", "host_id")
-    job = checked(
+    job = checked_job(
         Job(
             request["cluster_id"], request["host_id"], request["infra_env_id"], bool(request.get("bootstrap")),
             bool(request.get("installer_gather")),
@@ -245,7 +245,7 @@ def main(argv: list[str] | None = None) -> int:
     token = options.pull_secret_token or os.environ.get("PULL_SECRET_TOKEN", "")
     me = Identity(job.infra_env_id, job.host_id, options.agent_version, token)
     try:
-        checked(job)
+        checked_job(job)
     except ValueError as error:
         flags.fatal(str(error))
     try:

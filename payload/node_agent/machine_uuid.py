@@ -21,7 +21,7 @@ NO_UUID = {"", "unknown", "00000000-0000-0000-0000-000000000000", "03000200-0400
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
-def hashed(text: str) -> str:
+def md5_uuid(text: str) -> str:
     """Return MD5 formatted as a UUID; version bits are not set."""
     digest = md5(text.encode(), usedforsecurity=False).hexdigest()
     return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
@@ -30,12 +30,12 @@ def hashed(text: str) -> str:
 def choose(board_serial: str, product_uuid: str, macs: list[str]) -> str:
     """Board serial (hashed), else product UUID, else the lowest MAC (hashed), else a constant."""
     if board_serial.lower() not in NO_SERIAL:
-        return hashed(board_serial)
+        return md5_uuid(board_serial)
     product = product_uuid.lower()
     if UUID.fullmatch(product) and product not in NO_UUID:
         return product
     known = sorted(mac for mac in macs if mac)
-    return hashed(known[0]) if known else FAILURE
+    return md5_uuid(known[0]) if known else FAILURE
 
 
 def machine_uuid(dmi: Path = DMI) -> str:

@@ -53,10 +53,10 @@ def name_of(source: str) -> str:
 def step(args: list[str], context: Context) -> Result:
     wanted = argument("ntp-synchronizer", args[0]).get("ntp_source") or ""
     if not isinstance(wanted, str):
-        raise ValueError(f"Invalid NTP source: {fields.shown(wanted)}")
+        raise ValueError(f"Invalid NTP source: {fields.shown_value(wanted)}")
     servers = [part.strip() for part in wanted.split(",")]
     if wrong := [server for server in servers if server and not (len(server) <= 255 and SOURCE.fullmatch(server))]:
-        raise ValueError(f"Invalid NTP source: {fields.shown(', '.join(wrong))}")
+        raise ValueError(f"Invalid NTP source: {fields.shown_value(', '.join(wrong))}")
     if len(servers) > MOST_SOURCES:
         raise ValueError(f"ntp-synchronizer: ntp_source has {len(servers)} sources, the limit is {MOST_SOURCES}")
     if context.dry.enabled:

@@ -150,7 +150,7 @@ def send(
         return Response(0, None, f"{method} {url}: {getattr(error, 'reason', error)}")
 
 
-def decoded(response: Response) -> Response:
+def decode_body(response: Response) -> Response:
     """The same with a JSON body decoded; anything else stays as text."""
     raw = response.body
     if not isinstance(raw, bytes):
@@ -167,7 +167,7 @@ def reason(response: Response, request: str = "") -> str:
 
     `request` is what a caller's message names already: it is left out.
     """
-    found = decoded(response).body
+    found = decode_body(response).body
     if isinstance(found, dict) and (text := found.get("reason") or found.get("message")):
         return str(text)
     if isinstance(response.body, bytes):
@@ -194,11 +194,11 @@ class Client:
         if request.body is not None:
             body = json.dumps(request.body).encode()
             headers = {**headers, "Content-Type": "application/json"}
-        return decoded(
+        return decode_body(
             send(
                 request.method, self.url + request.path, {**headers, "Accept": "application/json"}, body, self._context
             )
         )
 
     def upload(self, path: str, headers: dict[str, str], body: Iterable[bytes]) -> Response:
-        return decoded(send("POST", self.url + path, headers, body, self._context, timeout=600))
+        return decode_body(send("POST", self.url + path, headers, body, self._context, timeout=600))

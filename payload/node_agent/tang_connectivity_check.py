@@ -23,11 +23,11 @@ def ask(server: dict[str, Any]) -> dict[str, Any]:
     try:
         fields.url("url", url)
     except ValueError:
-        raise ValueError(f"invalid URI for request: {fields.shown(url)!r}") from None
+        raise ValueError(f"invalid URI for request: {fields.shown_value(url)!r}") from None
     if not thumbprint:
         raise ValueError(f"Tang thumbprint isn't set for server: {url}")
     if not isinstance(thumbprint, str) or not THUMBPRINT.fullmatch(thumbprint):
-        raise ValueError(f"Tang thumbprint {fields.shown(thumbprint)} of server {url} is not valid")
+        raise ValueError(f"Tang thumbprint {fields.shown_value(thumbprint)} of server {url} is not valid")
     where = f"{url}/adv/{thumbprint}"
     answer = rest.send("GET", where, {})
     if answer.status != 200:

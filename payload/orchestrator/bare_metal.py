@@ -11,7 +11,7 @@ from typing import Any
 
 from ...plugins.module_utils.documents import load_json
 from ..cluster.kube import KubeClient, Object
-from ..cluster.store import now
+from ..cluster.store import timestamp
 
 NAMESPACE = "openshift-machine-api"
 METAL3 = "/apis/metal3.io/v1alpha1"
@@ -55,7 +55,7 @@ def _update(kube: KubeClient, host: Object, free: list[str], provisioning: bool)
         if annotations.get(STATUS):
             kube.patch(
                 f"{HOSTS}/{name}/status",
-                {"status": {"lastUpdated": now(), **load_json(annotations[STATUS], name=STATUS)}},
+                {"status": {"lastUpdated": timestamp(), **load_json(annotations[STATUS], name=STATUS)}},
             )
         dropped = STATUS
     if not host["spec"].get("consumerRef"):

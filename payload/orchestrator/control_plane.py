@@ -51,16 +51,16 @@ class ControlPlane:
         self.bootstrap.wait_for_bootkube()
         self.installation.report(Stage.BOOTKUBE, "waiting for ETCD bootstrap to be complete")
         self.installation.report(Stage.CONTROLLER, "waiting for controller pod ready event")
-        self.installation.until("Waiting for controller to be ready", self.controller_ready)
+        self.installation.wait_until("Waiting for controller to be ready", self.controller_ready)
         log.info("Assisted controller is ready")
         self.installation.report_logs(self.installation.cluster_path, "requested")
         self._stop_watching.set()
         log.info("Setting bootstrap node new role to master")
         if self.invoker() == taints.AGENT_BASED:
-            self.installation.until(
+            self.installation.wait_until(
                 "Waiting for workers to reach reboot stage", lambda: not self.workers_that_need_service(), WATCH_SECONDS
             )
-        self.installation.until(
+        self.installation.wait_until(
             "Waiting for MachineConfig annotations to be consistent on all master nodes", self.masters_consistent
         )
 
@@ -161,7 +161,7 @@ class ControlPlane:
             log.info("Found %d ready %s nodes", len(joined), role)
             return len(joined) >= wanted
 
-        self.installation.until(f"Waiting for {wanted} {role} nodes", enough)
+        self.installation.wait_until(f"Waiting for {wanted} {role} nodes", enough)
         log.info("Waiting for %s nodes - Done", role)
 
     def untaint(self, nodes: Sequence[Object]) -> None:

@@ -24,12 +24,12 @@ from ..cluster.conditions import is_true
 from ..cluster.kube import KubeClient, KubeError
 from ..cluster.pod_inputs import ACCOUNT
 from ..cluster.settings import seconds
-from ..cluster.store import now
+from ..cluster.store import timestamp
 from . import logs, olm, taints
 from .bare_metal import hand_over
 from .control_plane import INVOKER, READY_EVENT
 from .finalizing import PROGRESS_SECONDS, Finalizer
-from .joining import Joining
+from .joining import NodeJoiner
 from .olm import NAMESPACE
 from .operators import VERSION
 from .own_log import OwnLog
@@ -52,7 +52,7 @@ class Controller:
 
     def __init__(self, kube: KubeClient, service: Service, config: Config) -> None:
         self.session = Session(kube, service, config)
-        self.joining, self.finalizer = Joining(self.session), Finalizer(self.session)
+        self.joining, self.finalizer = NodeJoiner(self.session), Finalizer(self.session)
         self.own_log = OwnLog(self.session)
         self.agent_based = config["invoker"] == "agent-installer"
         self.single = config["control_plane_count"] == 1
@@ -77,7 +77,7 @@ class Controller:
         if self.agent_based:
             # The installation does not wait for it: as upstream, it ends with this program.
             loops.append(self._start(self._loop, "PostInstallConfigsK8sClient", olm.apply_without_service))
-            self.session.until(
+            self.session.wait_until(
                 "Waiting for the cluster version and all control-plane nodes", self.complete, pause=PROGRESS_SECONDS
             )
             self.session.done.set()
@@ -149,8 +149,8 @@ class Controller:
             "type": "Normal",
             "reason": READY_EVENT,
             "message": "Assisted controller managed to connect to assisted service and kube-apiserver and is ready to start",
-            "firstTimestamp": now(),
-            "lastTimestamp": now(),
+            "firstTimestamp": timestamp(),
+            "lastTimestamp": timestamp(),
             "count": 1,
         }
 
@@ -158,11 +158,11 @@ class Controller:
             self.session.kube.ensure(f"/api/v1/namespaces/{NAMESPACE}/events", body)
             return True
 
-        self.session.until("Sending ready event", written, pause=READY_PAUSE_SECONDS)
+        self.session.wait_until("Sending ready event", written, pause=READY_PAUSE_SECONDS)
         return cluster
 
     def _loop(self, what: str, step: Callable[[KubeClient], bool | None]) -> None:
-        kube, denied = self.session.kube.again(), 0
+        kube, denied = self.session.kube.another_client(), 0
         while not self.session.done.is_set():
             try:
                 if step(kube):

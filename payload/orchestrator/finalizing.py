@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from ...plugins.module_utils.documents import load_json
-from ...plugins.module_utils.vocabulary import ClusterStatus, Finalizing, Status
+from ...plugins.module_utils.vocabulary import ClusterStatus, FinalizingStage, Status
 from . import olm
-from .operators import Monitored, Operators
+from .operators import MonitoredOperator, Operators
 from .service import ServiceError
-from .session import AUTHORIZATION_ERRORS, Session, Stopped
+from .session import AUTHORIZATION_ERRORS, Session, StoppedInstallation
 
 INGRESS_CERT = "/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert"
 # Upstream's poll intervals: of operators and the end of the installation, of the router.
@@ -80,31 +80,31 @@ class Finalizer:
         the installation.
         """
         try:
-            self.session.until(
+            self.session.wait_until(
                 "Waiting for the cluster to be finalized", lambda: self.session.cluster()["status"] == Status.FINALIZING
             )
-        except Stopped:
+        except StoppedInstallation:
             return
         log.info("Start post install configs")
         stopped = "Stopped waiting for cluster operators to be available"
         report: list[dict[str, str]] = []
         try:
-            self.finalizing(Finalizing.CLUSTER_OPERATORS)
+            self.finalizing(FinalizingStage.CLUSTER_OPERATORS)
             end = time.monotonic() + OPERATORS_SECONDS
             try:
-                if not self.session.until(
-                    Finalizing.CLUSTER_OPERATORS,
+                if not self.session.wait_until(
+                    FinalizingStage.CLUSTER_OPERATORS,
                     self.operators.builtin_available,
                     lambda: time.monotonic() > end,
                     PROGRESS_SECONDS,
                 ):
-                    raise Stopped("context deadline exceeded")
+                    raise StoppedInstallation("context deadline exceeded")
             finally:
                 report = self.operators.report()
             stopped = "Stopped waiting for router ca data"
-            self.finalizing(Finalizing.ROUTER_CA)
-            self.session.until("Start adding ingress ca to cluster", self._upload_ingress, pause=ROUTER_SECONDS)
-        except Stopped as error:
+            self.finalizing(FinalizingStage.ROUTER_CA)
+            self.session.wait_until("Start adding ingress ca to cluster", self._upload_ingress, pause=ROUTER_SECONDS)
+        except StoppedInstallation as error:
             log.error("%s: %s", stopped, error)
             self.session.failed = True
             end_of_all: dict[str, object] = {"is_success": False, "error_info": f"{stopped}: {error}"}
@@ -114,15 +114,15 @@ class Finalizer:
             end_of_all = {"is_success": True}
             try:
                 self.olm()
-                self.finalizing(Finalizing.DONE)
-            except Stopped as error:  # the service reports such a cluster as degraded
+                self.finalizing(FinalizingStage.DONE)
+            except StoppedInstallation as error:  # the service reports such a cluster as degraded
                 log.warning("Error while initializing OLM operators", extra={"error": error})
         try:
-            self.session.until(
+            self.session.wait_until(
                 "Start complete installation step", lambda: self._report_end(end_of_all), pause=PROGRESS_SECONDS
             )
             log.info("Done complete installation step")
-        except Stopped:
+        except StoppedInstallation:
             log.warning("the end of the installation could not be reported to the service")
 
     def _report_end(self, body: Mapping[str, object]) -> bool:
@@ -132,14 +132,14 @@ class Finalizer:
     def finalizing(self, stage: str) -> None:
         """Report a finalizing stage, until the service accepts it.
 
-        stage: of the service's API, as in `Finalizing`. Raises `Stopped` when the installation is over.
+        stage: of the service's API, as in `FinalizingStage`. Raises `StoppedInstallation` when the installation is over.
         """
 
         def report() -> bool:
             self.session.service.send("PUT", f"{self.session.cluster_path}/progress", {"finalizing_stage": stage})
             return True
 
-        self.session.until(f"Finalizing stage: {stage}", report)
+        self.session.wait_until(f"Finalizing stage: {stage}", report)
 
     def _upload_ingress(self) -> bool:
         found = self.session.kube.find(INGRESS_CERT)
@@ -158,35 +158,35 @@ class Finalizer:
     def olm(self) -> None:
         """Follow the cluster's OLM operators; a stage that the service times out is skipped, and its unfinished operators fail.
 
-        Operators are those that the service monitors with type `olm`. Raises `Stopped`.
+        Operators are those that the service monitors with type `olm`. Raises `StoppedInstallation`.
         """
-        self.finalizing(Finalizing.CSV_INITIALIZATION)
+        self.finalizing(FinalizingStage.CSV_INITIALIZATION)
         operators = [operator for operator in self.operators.monitored() if operator.get("operator_type") == "olm"]
         if not operators:
             log.info("No OLM operators found.")
             return
         stages: tuple[tuple[str, str, Callable[[], bool]], ...] = (
             (
-                Finalizing.CSV_INITIALIZATION,
+                FinalizingStage.CSV_INITIALIZATION,
                 "Waiting for csv to be created",
                 lambda: all(olm.version_of(self.session.kube, operator) for operator in operators),
             ),
-            (Finalizing.OLM_MANIFESTS, "Applying manifests", lambda: self._apply_manifests(operators)),
-            (Finalizing.CSV, "Waiting for OLM operators be installed", self.operators.olm_available),
+            (FinalizingStage.OLM_MANIFESTS, "Applying manifests", lambda: self._apply_manifests(operators)),
+            (FinalizingStage.CSV, "Waiting for OLM operators be installed", self.operators.olm_available),
         )
         finished = True
         for stage, what, test in stages:
-            if stage != Finalizing.CSV_INITIALIZATION:
+            if stage != FinalizingStage.CSV_INITIALIZATION:
                 self.finalizing(stage)
-            finished = self.session.until(what, test, over=partial(self._timed_out, stage)) and finished
+            finished = self.session.wait_until(what, test, over=partial(self._timed_out, stage)) and finished
         if not finished:
-            self.session.until("Updating pending OLM operators", self.operators.fail_unfinished)
+            self.session.wait_until("Updating pending OLM operators", self.operators.fail_unfinished)
 
     def _timed_out(self, stage: str) -> bool:
         progress = self.session.cluster().get("progress") or {}
         return progress.get("finalizing_stage") == stage and bool(progress.get("finalizing_stage_timed_out"))
 
-    def _apply_manifests(self, operators: Sequence[Monitored]) -> bool:
+    def _apply_manifests(self, operators: Sequence[MonitoredOperator]) -> bool:
         if not all(olm.version_of(self.session.kube, operator) for operator in operators):
             return False
         text = self.session.service.download(

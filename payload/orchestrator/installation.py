@@ -85,7 +85,7 @@ class Installation:
         path.write_bytes(data)
         return f"{INSTALL_DIR}/{name}"
 
-    def until(self, what: str, test: Callable[[], bool], pause: float = WAIT_SECONDS) -> None:
+    def wait_until(self, what: str, test: Callable[[], bool], pause: float = WAIT_SECONDS) -> None:
         """Poll until a test succeeds. It is bounded by the service's stage timeouts: the service cancels this container.
 
         what: for the log; pause: seconds between two tests. `ServiceError` of the test counts as not yet.

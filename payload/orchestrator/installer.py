@@ -104,7 +104,7 @@ class Installer:
             )
             return sum(1 for host in hosts if stage_of(host) == Stage.DONE) >= 2
 
-        self.installation.until("Waiting for 2 masters or arbiters that are done", done)
+        self.installation.wait_until("Waiting for 2 masters or arbiters that are done", done)
 
     def host_ignition(self) -> str:
         """Fetch the host's own config; that of a single node holds the cluster that bootkube made. Returns its path on the host.
@@ -163,7 +163,7 @@ class Installer:
                     return False
                 return True
 
-            self.installation.until(f"Fetching {source}", fetched)
+            self.installation.wait_until(f"Fetching {source}", fetched)
         own = {key: value for key, value in config.items() if key != "ignition"}
         return merge(Builder().to_dict(ignition["version"]), *found, own)
 

@@ -10,9 +10,9 @@ from typing import Any
 from ...plugins.module_utils.documents import load_json
 from ...plugins.module_utils.vocabulary import MACHINE_CONFIGURATION, Stage, Status
 from ..cluster import nodes as node_list
-from ..cluster.conditions import condition, is_true, merged
+from ..cluster.conditions import condition, is_true, merge_conditions
 from ..cluster.kube import KubeClient, KubeError, Object
-from ..cluster.store import now
+from ..cluster.store import timestamp
 from . import taints
 from .hosts import FETCHED, find_host, host_addresses, machine_config_requests, stage_of
 from .service import ServiceError
@@ -27,7 +27,7 @@ AFTER_FETCHED = tuple(stage for stage in FETCHED if stage != Stage.IGNITION)
 log = logging.getLogger("controller")
 
 
-class Joining:
+class NodeJoiner:
     """What the controller does for the nodes; each loop has a client of its own, and ends when a step returns True."""
 
     def __init__(self, session: Session) -> None:
@@ -41,7 +41,7 @@ class Joining:
         """
         for csr in kube.get(CSRS)["items"]:
             if not csr.get("status", {}).get("conditions"):
-                approved = merged(
+                approved = merge_conditions(
                     [],
                     [
                         condition(
@@ -129,7 +129,7 @@ class Joining:
             "host_id": host["id"],
             "infra_env_id": host["infra_env_id"],
             "cluster_id": self.session.config["cluster_id"],
-            "event_time": now(),
+            "event_time": timestamp(),
             "message": f"Node {name} has been rebooted {reboots} times before completing installation",
         }
         log.info("number of reboots for node %s is %d", name, reboots)

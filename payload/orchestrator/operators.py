@@ -26,7 +26,7 @@ PHASES = {"Succeeded": "available", "Failed": "failed"}
 log = logging.getLogger("controller")
 
 
-class Monitored(TypedDict, total=False):
+class MonitoredOperator(TypedDict, total=False):
     """An operator of a cluster in the service (`monitored-operator` of its API)."""
 
     name: str
@@ -58,9 +58,9 @@ class Operators:
         self.session = session
         self._failed_looks: Counter[str] = Counter()
 
-    def monitored(self) -> list[Monitored]:
+    def monitored(self) -> list[MonitoredOperator]:
         """Return the operators with the state that the service knows."""
-        found: list[Monitored] = self.session.service.get(f"{self.session.cluster_path}/monitored-operators")
+        found: list[MonitoredOperator] = self.session.service.get(f"{self.session.cluster_path}/monitored-operators")
         return found
 
     def builtin_available(self) -> bool:
@@ -134,7 +134,7 @@ class Operators:
         found = [(operator["metadata"]["name"], *operator_state(operator)) for operator in operators]
         return [{"name": name, "status": state, "status_info": info} for name, state, info, __ in found]
 
-    def _is_available(self, operator: Monitored, state: str, info: str, version: str) -> bool:
+    def _is_available(self, operator: MonitoredOperator, state: str, info: str, version: str) -> bool:
         """Report changes of an operator to the service; return True once it has acknowledged that the operator is available."""
         name, before, message = operator["name"], operator.get("status", ""), operator.get("status_info", "")
         log.info("Checking availability of operator <%s>: %s", name, str(before == "available").lower())
@@ -151,7 +151,7 @@ class Operators:
         self._report(operator, state, info, version)
         return state == "available"
 
-    def _report(self, operator: Monitored, state: str, info: str, version: str) -> None:
+    def _report(self, operator: MonitoredOperator, state: str, info: str, version: str) -> None:
         report = {"name": operator["name"], "status": state, "status_info": info, "version": version}
         self.session.service.send("PUT", f"{self.session.cluster_path}/monitored-operators", report)
         self.session.failed = self.session.failed or (state == "failed" and operator.get("operator_type") == "olm")

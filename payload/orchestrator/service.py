@@ -95,7 +95,7 @@ class Service:
         """
         for attempt in itertools.count():
             try:
-                return self._once(method, path, body, content_type)
+                return self._send_once(method, path, body, content_type)
             except ServiceError as error:
                 retries = NOT_YET_RETRIES if error.code in NOT_YET else self._retries if error.code in BUSY else 0
                 if attempt >= retries:
@@ -105,7 +105,7 @@ class Service:
             self._sleep(min(longest, random.random() * first * 2 ** min(attempt, 16)))
         raise AssertionError
 
-    def _once(self, method: str, path: str, body: bytes | None, content_type: str) -> bytes:
+    def _send_once(self, method: str, path: str, body: bytes | None, content_type: str) -> bytes:
         headers = {"X-Secret-Key": self.token, "X-Request-Id": str(uuid.uuid4())}
         if content_type:
             headers["Content-Type"] = content_type

@@ -30,7 +30,7 @@ class Config(TypedDict):
     control_plane_count: int
 
 
-class Stopped(Exception):
+class StoppedInstallation(Exception):
     """The installation is over; the message is Go's."""
 
 
@@ -67,7 +67,7 @@ class Session:
         hosts: list[dict[str, Any]] = self.service.get(f"{self.cluster_path}?exclude-hosts=false")["hosts"]
         return [host for host in hosts if host["status"] not in without]
 
-    def until(
+    def wait_until(
         self, what: str, test: Callable[[], bool], over: Callable[[], bool] = lambda: False, pause: float = LOOK_SECONDS
     ) -> bool:
         """Poll until a test succeeds; return False when `over` does. It is bounded by the timeouts of the service and wait-for.
@@ -85,4 +85,4 @@ class Session:
             except (ServiceError, KubeError) as error:
                 log.error("%s", what, extra={"error": error})
             if self.done.wait(self.pause(pause)):
-                raise Stopped("context canceled")
+                raise StoppedInstallation("context canceled")

@@ -39,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Server
 
-    def _hand_on(self) -> None:
+    def _pass_on(self) -> None:
         length = self.headers.get("Content-Length") or "0"
         if not length.isdecimal() or int(length) > MOST:
             self.send_error(413)
@@ -59,7 +59,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _hand_on  # noqa: N815
+    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _pass_on  # noqa: N815
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Options of the modules that do without a plan, in a few lines each; ci/generate.py writes this file."""
+"""Options of the modules that work without a plan, in a few lines each; ci/generate.py writes this file."""
 
 from __future__ import annotations
 
@@ -225,6 +225,98 @@ options:
             type: str
 """
 
+    MACHINES = r"""
+options:
+  machines:
+    description:
+      - The machines that are switched on. Not used with a plan.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description:
+          - Host name.
+          - It is lower-case letters, digits and '-', such as master-0.
+        type: str
+        required: true
+      vcpus:
+        description:
+          - Virtual CPUs; 2 unless given.
+          - From 1 to 4294967296.
+        type: int
+      memory_mib:
+        description:
+          - Memory in MiB; 4096 unless given.
+          - From 1 to 4294967296.
+        type: int
+      firmware:
+        description:
+          - The machine's firmware; uefi unless given.
+        type: str
+        choices:
+          - uefi
+          - bios
+      tpm:
+        description:
+          - Whether it has a TPM 2.0; it has none unless given.
+        type: bool
+      disks:
+        description:
+          - Its disks, in the order of their targets; none unless given.
+        type: list
+        elements: dict
+        suboptions:
+          size_gib:
+            description:
+              - Size in GiB.
+              - From 1 to 4294967296.
+            type: int
+            required: true
+          bus:
+            description:
+              - Its bus; virtio unless given.
+            type: str
+            choices:
+              - scsi
+              - sata
+              - virtio
+      nics:
+        description:
+          - Its interfaces; none unless given.
+        type: list
+        elements: dict
+        suboptions:
+          network:
+            description:
+              - Name of the network that it is in.
+              - It is a name of letters, digits, '_', '.' and '-'.
+            type: str
+            required: true
+          mac:
+            description:
+              - Its MAC; made of cluster, node and interface unless given.
+              - It is a unicast MAC, such as 00:1a:2b:3c:4d:5e.
+            type: str
+      image:
+        description:
+          - '''lab'' unless given: the lab''s operating system, which it boots from a CD; or the path of an image (qcow2 or
+            raw) below its first disk, which is not changed. Such a disk has 10 GiB unless ''disks'' has another size.'
+          - It is 'lab', or the path of an image from the root or from home.
+        type: str
+      network_config:
+        description:
+          - nmstate of one with the image 'lab'.
+        type: dict
+      files:
+        description:
+          - 'Small files of one with the image ''lab'': path and text.'
+        type: dict
+      units:
+        description:
+          - 'Units of systemd that one with the image ''lab'' enables: name and text.'
+        type: dict
+"""
+
     SERVICES = r"""
 options:
   services:
@@ -412,6 +504,66 @@ options:
       seconds:
         description:
           - 'How long it lasts; null, or not given: until the end.'
+          - From 1 to 86400.
+        type: int
+"""
+
+    TESTS = r"""
+options:
+  tests:
+    description:
+      - 'The tests. Each has one of C(run), C(http) and C(console). In a playbook C(on) is quoted: it would be a boolean.
+        Not used with a plan.'
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description:
+          - Its name, which no other test has.
+          - It is lower-case letters, digits and '-', such as master-0.
+        type: str
+        required: true
+      'on':
+        description:
+          - 'Where it is: the name of a node or of one of ''machines'', ''lab'' (the cluster''s network), ''host'' (this host),
+            or ''api'' (the OpenShift API).'
+          - It is a name of letters, digits, '_', '.' and '-'.
+        type: str
+        required: true
+      run:
+        description:
+          - 'A command: its words, or text for ''sh -c''. On a node as user core, else as the user who runs agentlab.'
+          - It is a command for 'sh', or a list with its words, such as [systemctl, is-active, kubelet].
+        type: raw
+      http:
+        description:
+          - 'What is requested by GET: a URL; on ''api'' a path, with the kubeconfig''s credentials.'
+          - It is a URL, or a path of the API, such as /readyz.
+        type: str
+      console:
+        description:
+          - 'What the node''s serial console must show: it is read again until a part of it matches, or the time is over.'
+          - It is a regular expression of Python, of at most 1000 characters, such as ^active$.
+        type: str
+      expect:
+        description:
+          - What a test expects of its command, or of the response.
+        type: dict
+        suboptions:
+          status:
+            description:
+              - Exit status of the command, 0 unless given; or status of the response, 200 unless given.
+              - From 0 to 599.
+            type: int
+          output:
+            description:
+              - What its output (stdout and stderr) or the response's body must match somewhere; '^' and '$' match at each
+                line.
+              - It is a regular expression of Python, of at most 1000 characters, such as ^active$.
+            type: str
+      timeout:
+        description:
+          - Limit in seconds, 60 unless given.
           - From 1 to 86400.
         type: int
 """

@@ -13,7 +13,7 @@ author:
   - The agentlab authors (@agentlab)
 options:
   _input:
-    description: The plan. Of an empty one, what roles do without a plan is returned.
+    description: The plan. Of an empty one, what roles use in place of a plan is returned.
     type: dict
     required: true
 """
@@ -33,7 +33,7 @@ _value:
 
 from collections.abc import Callable
 
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.derived import derived
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.derived import derived_values
 
 
 class FilterModule:
@@ -41,4 +41,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., object]]:
         """Return it by its name."""
-        return {"derived": derived}
+        return {"derived": derived_values}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
@@ -10,21 +13,13 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ._deps import MissingLibrary, missing
 from .errors import AgentlabError
 from .files import usual_umask
+from .version import VERSION
 
 Options = dict[str, dict[str, Any]]
 
 SECRETS: dict[str, Any] = {"type": "str", "no_log": True}
-PLAN: Options = {"plan": {"type": "dict", "required": True}}
-"""Of a module that needs the plan of a cluster."""
-OWNER: Options = {"owner": {"type": "dict", "required": True}}
-"""Of a module that only the owner of a cluster may use."""
-STANDALONE: Options = {
-    "plan": {"type": "dict"},
-    "owner": {"type": "dict"},
-    "cluster": {"type": "str"},
-    "state_dir": {"type": "path"},
-}
-"""Of a module that enters, changes or removes what a cluster has on a hypervisor, by its plan or by options of its own."""
+PLAN: Options = {"plan": {"type": "dict"}}
+"""Of a module that takes the plan of a cluster, or options of its own."""
 INSTALLER: Options = {
     "directory": {"type": "path", "required": True},
     "release_image": {"type": "str"},
@@ -40,6 +35,10 @@ LIVE_ISO: Options = {
     "mode": {"type": "str", "default": "0600"},
 }
 """Of a module that changes a live ISO."""
+ASSETS = "roles/agent_image/files/live"
+"""Units and scripts of the live system, in the collection."""
+_COLLECTION = "ansible_collections/agentlab/ocp"
+_INSTALLED = ("collections", "~/.ansible/collections", "/usr/share/ansible/collections")
 
 
 def run(module: AnsibleModule, function: Callable[[], dict[str, Any]]) -> None:
@@ -65,7 +64,29 @@ def run(module: AnsibleModule, function: Callable[[], dict[str, Any]]) -> None:
     module.exit_json(**result)
 
 
-def changed(changes: Sequence[Mapping[str, object]]) -> dict[str, Any]:
+def collection_path(given: Mapping[str, Any], option: str, part: str = "") -> Path:
+    """Return the path of an option; unless it was given, `part` of this collection on this host, or its root directory.
+
+    A module is sent without the collection. That is looked for where Ansible looks by default, and in its environment; another
+    version does not count. Raises `ValueError` if there is none.
+    """
+    if given[option]:
+        return Path(given[option])
+    for parent in (*os.environ.get("ANSIBLE_COLLECTIONS_PATH", "").split(":"), *_INSTALLED, *sys.path):
+        found = Path(parent or ".").expanduser().absolute() / _COLLECTION
+        try:
+            version = (found / "plugins/module_utils/version.py").read_text(encoding="utf-8")
+        except OSError:
+            continue
+        if f'VERSION = "{VERSION}"' in version:
+            return found / part
+    where = f"the directory {part} of it" if part else "its root directory"
+    raise ValueError(
+        f"{option} is missing: agentlab.ocp {VERSION} is not in ANSIBLE_COLLECTIONS_PATH, {', '.join(_INSTALLED)}: pass {where}"
+    )
+
+
+def change_result(changes: Sequence[Mapping[str, object]]) -> dict[str, Any]:
     """Return a module's result for changes of the form `{"name", "before", "after"}`.
 
     Without changes `changed` is False; texts of `before` and `after` are what `--diff` compares.

@@ -67,7 +67,7 @@ def optional(name: str, distribution: str | None = None) -> Any:
     return _Optional(name, distribution or name)
 
 
-def wanted() -> list[str]:
+def wanted_distributions() -> list[str]:
     """Return the distributions that the modules imported so far may need.
 
     They are names on PyPI, sorted; only modules that declare one by `optional` count.
@@ -80,4 +80,8 @@ def missing() -> list[str]:
 
     Nothing is imported: a library is missing when its top-level package is not found.
     """
-    return [distribution for distribution in wanted() if importlib.util.find_spec(_WANTED[distribution]) is None]
+    return [
+        distribution
+        for distribution in wanted_distributions()
+        if importlib.util.find_spec(_WANTED[distribution]) is None
+    ]

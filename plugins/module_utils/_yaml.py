@@ -31,7 +31,7 @@ class Schema(NamedTuple):
     plain_keys: bool = False
 
 
-class Twice(NamedTuple):
+class DuplicateKey(NamedTuple):
     """A duplicate key of a mapping; only the first ones are recorded.
 
     path: keys and indices from the top to it, itself last; line and column are from 1.
@@ -90,7 +90,7 @@ class Document(NamedTuple):
     line: int
     column: int
     positions: Positions
-    twice: list[Twice]
+    twice: list[DuplicateKey]
 
 
 # ---------------------------------------------------------------------------------------------------------- scalars
@@ -205,7 +205,7 @@ class Composer:
         self._nodes = self._aliased = 0
         self._anchors: dict[str, Any] = {}
         self._stack: list[_Frame] = []
-        self._twice: list[Twice] = []
+        self._twice: list[DuplicateKey] = []
 
     def documents(self) -> list[Document]:
         """Return all documents that are not empty.
@@ -345,7 +345,7 @@ class Composer:
             return
         # The frame itself has no key anymore; the enclosing ones have the key that leads here.
         way: list[Any] = [len(one.value) if isinstance(one.value, list) else one.key for one in self._stack[:-1]]
-        self._twice.append(Twice((*way, key), frame.key_mark.line + 1, frame.key_mark.column + 1))
+        self._twice.append(DuplicateKey((*way, key), frame.key_mark.line + 1, frame.key_mark.column + 1))
 
     def _key(self, value: object, mark: _Mark) -> Any:
         kind = type(value)

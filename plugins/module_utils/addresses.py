@@ -60,7 +60,7 @@ def in_url(host: str) -> str:
 def static_ips(state: object) -> list[str]:
     """Every static address of an nmstate document: interfaces in order, IPv4 before IPv6 in each.
 
-    state: the document as parsed, of any type; what has not the form of an nmstate document is passed over.
+    state: the document as parsed, of any type; what is not an nmstate document is skipped.
     """
     found = []
     for nic in (state or {}).get("interfaces") or [] if isinstance(state, dict) else []:

@@ -45,7 +45,7 @@ def place(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
-def decoded(data: bytes | str, *, name: str, limits: Limits = LIMITS) -> str:
+def decode_text(data: bytes | str, *, name: str, limits: Limits = LIMITS) -> str:
     """Return a document's text, which is UTF-8. Raises `DocumentError`.
 
     A byte order mark is dropped. data that is text is only compared with the limit, in characters.
@@ -82,7 +82,7 @@ def load_json(data: bytes | str, *, name: str, limits: Limits = LIMITS) -> Any:
 
     Raises `DocumentError`.
     """
-    return _decode(_DECODER, decoded(data, name=name, limits=limits), name, limits)
+    return _decode(_DECODER, decode_text(data, name=name, limits=limits), name, limits)
 
 
 def _decode(decoder: json.JSONDecoder, text: str, name: str, limits: Limits) -> Any:
@@ -191,7 +191,7 @@ def is_quick(text: str) -> bool:
 def load_json_in_steps(text: str, *, name: str, limits: Limits) -> Any:
     """Return the JSON value in `text`, as `load_json`, for a thread: other threads run meanwhile, for any text.
 
-    text: as `decoded` returns it. Raises `DocumentError`.
+    text: as `decode_text` returns it. Raises `DocumentError`.
     """
     # json's own scanner would hold the GIL until the end.
     return _decode(_DECODER if _cost(text) <= _COST else _InPython(_count(text, "\\")), text, name, limits)

@@ -23,7 +23,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from .bytecode import compiled
+from .bytecode import compile_source
 
 FOLDER = "ansiballz_cache"
 OURS = "ansible_collections.agentlab.ocp."
@@ -32,7 +32,7 @@ PLAIN = "-none"
 MOST_KEYS = 3
 """So many states of the sources are kept: those of the checkouts that are in use."""
 
-_compiled = functools.cache(compiled)  # most sources are in most modules
+_compiled = functools.cache(compile_source)  # most sources are in most modules
 
 
 def key(version: str, trees: Iterable[Path]) -> str:
@@ -60,7 +60,7 @@ def fetch(cache: Path, name: str, temporary: Path) -> None:
     (temporary / FOLDER).mkdir(exist_ok=True)
     for path in kept.iterdir():
         with contextlib.suppress(FileExistsError, FileNotFoundError):
-            _same(path, temporary / FOLDER / path.name)
+            _share_file(path, temporary / FOLDER / path.name)
     os.utime(kept)
 
 
@@ -99,7 +99,7 @@ def with_bytecode(archive: bytes) -> bytes:
     return changed.getvalue()
 
 
-def _same(path: Path, there: Path) -> None:
+def _share_file(path: Path, there: Path) -> None:
     """Let `there` be the same file, or a copy of it on another file system. ansible-core replaces files, it does not change them."""
     try:
         os.link(path, there)

@@ -8,7 +8,7 @@ import marshal
 _UNCHECKED_HASH = 1
 
 
-def compiled(source: bytes, name: str) -> bytes:
+def compile_source(source: bytes, name: str) -> bytes:
     """Return a .pyc that is never compared with its source (PEP 552); a Python of another version uses the source.
 
     name: of the source, for tracebacks. Raises `SyntaxError` or `ValueError`.

@@ -21,7 +21,7 @@ from .releases import LATEST
 from .vocabulary import RunFile
 
 if TYPE_CHECKING:
-    from .installer.preflight import Refused
+    from .installer.preflight import RefusedField
 
 _KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 # With FIPS, the key of a run is of this kind.
@@ -55,9 +55,9 @@ def findings(plan: Plan) -> Iterator[Finding]:
     build = plan["release"]["installer"]
     if wrong or _usual(plan) or build["binary"] or build["git"]:
         return
-    from .installer import preflight  # most plans do without
+    from .installer import preflight  # most plans do not need it
 
-    whole = secrets.into(plan, secrets.complete(plan, "{}", secrets.FILE))
+    whole = secrets.with_passwords(plan, secrets.complete(plan, "{}", secrets.FILE))
     config = install_config(
         whole, pull_secret=_PULL_SECRET, ssh_key=_FIPS_KEY if given["fips"] else _KEY, trust_bundle=""
     )
@@ -65,7 +65,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
     version = plan["release"]["version"] or f"{release}.{_LAST.get(plan['release']['payload'], '0')}"
     text = rundir.dump(config)
     if ipi.bootstrap(plan):
-        refused = preflight.provisioned(text, release, version)
+        refused = preflight.refused_fields(text, release, version)
     else:
         texts = {RunFile.INSTALL_CONFIG: text, RunFile.AGENT_CONFIG: rundir.dump(agent_config(whole))}
         refused = preflight.agent(texts, release, version)
@@ -88,7 +88,7 @@ def _usual(plan: Plan) -> bool:
     return all(given.get(name) == usual.get(name) for name in {*given, *usual} - _CHECKED)
 
 
-def _field(refused: Refused, plan: Plan) -> tuple[Path, Any]:
+def _field(refused: RefusedField, plan: Plan) -> tuple[Path, Any]:
     """Return the field of the profile that a refusal is about, and its value if it can be shown.
 
     It is one of those that the files follow from, or one that the profile lays over them. What is about nothing of a file alone,

@@ -11,7 +11,7 @@ REQUEST_SECONDS = 120.0
 """Limit of a request with its answer; an answer of 10 MB from an emulated machine takes some seconds."""
 
 
-def within(seconds: float, function: Callable[[], T]) -> T:
+def call_within(seconds: float, function: Callable[[], T]) -> T:
     """Return what a function returns, or raise its error; `TimeoutError` when it takes longer.
 
     It runs in a thread of its own, which is left behind when the time is over: it must not hold anything that others need.

@@ -20,15 +20,15 @@ CREDENTIALS = {"kubeconfig": RunFile.KUBECONFIG, "kubeadmin-password": RunFile.P
 """A credential of the service -> its file in the directory."""
 
 
-def defined(directory: Path) -> bool:
+def is_defined(directory: Path) -> bool:
     """Return whether the cluster was defined before: its credentials are there."""
     return all((directory / file).exists() for file in CREDENTIALS.values())
 
 
-def define(directory: Path, plan: Plan, say: Callable[[str], None], *, seconds: float) -> None:
+def define(directory: Path, plan: Plan, report: Callable[[str], None], *, seconds: float) -> None:
     """Define the cluster of `directory` with the hosts of `plan`, and write its credentials once its installation has started.
 
-    The manifests are in `cluster-manifests` and `openshift`. say: gets what happens; seconds: the limit. Raises `LabError`.
+    The manifests are in `cluster-manifests` and `openshift`. report: gets what happens; seconds: the limit. Raises `LabError`.
     """
     known = load_wait_for(directory)
     token = (load(directory).get("*gencrypto.AuthConfig") or {}).get("UserAuthToken")
@@ -38,10 +38,10 @@ def define(directory: Path, plan: Plan, say: Callable[[str], None], *, seconds: 
     extra = {name: text.encode() for name, text in inputs.extra_manifests(texts).items()}
     hosts = [
         Host(node["name"], node["role"], frozenset(nic["mac"].lower() for nic in node["nics"]))
-        for node in phases.installed(plan)
+        for node in phases.installed_nodes(plan)
     ]
     api = User(known.rendezvous_ip, token or None, "user")
-    found = Definition(api, directory / DIRECTORY, extra, hosts, say, seconds=seconds).install()
+    found = Definition(api, directory / DIRECTORY, extra, hosts, report, seconds=seconds).install()
     for name, file in CREDENTIALS.items():
         (directory / file).parent.mkdir(mode=0o750, exist_ok=True)
         with new_file(directory / file, overwrite=True, mode=0o600) as out:

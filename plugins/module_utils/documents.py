@@ -14,12 +14,29 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from . import _yaml
-from ._yaml import GO, NMSTATE, PROFILE, Document, Positions, Schema, Twice
-from .bounded import LIMITS, DocumentError, Limits, decoded, is_quick, load_json, load_json_in_steps
+from ._yaml import GO, NMSTATE, PROFILE, Document, DuplicateKey, Positions, Schema
+from .bounded import LIMITS, DocumentError, Limits, decode_text, is_quick, load_json, load_json_in_steps
 
 __all__ = [
-    "GO", "LIMITS", "NMSTATE", "PROFILE", "Document", "DocumentError", "Limits", "Positions", "Schema", "Twice",
-    "decoded", "load_json", "load_yaml", "load_yaml_all", "off_loop", "read_file", "read_reply", "read_yaml", "read_yaml_all",
+    "GO",
+    "LIMITS",
+    "NMSTATE",
+    "PROFILE",
+    "Document",
+    "DocumentError",
+    "DuplicateKey",
+    "Limits",
+    "Positions",
+    "Schema",
+    "decode_text",
+    "load_json",
+    "load_yaml",
+    "load_yaml_all",
+    "off_loop",
+    "read_file",
+    "read_reply",
+    "read_yaml",
+    "read_yaml_all",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -68,7 +85,7 @@ def read_yaml_all(
     twice: bool = False,
 ) -> list[Document]:
     """Return all YAML documents in `data` that are not empty; as `read_yaml`."""
-    text = decoded(data, name=name, limits=limits)
+    text = decode_text(data, name=name, limits=limits)
     found = _yaml.Composer(name, text, schema, limits, positions=positions).documents()
     if not twice:
         for document in found:
@@ -77,7 +94,7 @@ def read_yaml_all(
     return found
 
 
-class _Streamed(Protocol):
+class _TextStream(Protocol):
     def iter_content(self, size: int, /) -> Iterable[bytes]: ...
 
 
@@ -90,7 +107,7 @@ def read_file(path: Path, *, limits: Limits = LIMITS) -> bytes:
         return stream.read(limits.size + 1)
 
 
-def read_reply(answer: _Streamed, *, limits: Limits = LIMITS) -> bytes:
+def read_reply(answer: _TextStream, *, limits: Limits = LIMITS) -> bytes:
     """Return the body of a streamed response of `requests`, up to a piece more than the limit of a document.
 
     answer: made with `stream=True`. Raises what `requests` does while it arrives.
@@ -128,7 +145,7 @@ async def off_loop(
         if len(data) <= _YAML_BYTES:
             return load(data, name=name, limits=limits, **options)
         return await asyncio.to_thread(load, data, name=name, limits=limits, **options)
-    text = decoded(data, name=name, limits=limits)
+    text = decode_text(data, name=name, limits=limits)
     if is_quick(text):
         return load(text, name=name, limits=limits)
     return await asyncio.to_thread(load_json_in_steps, text, name=name, limits=limits)

@@ -44,7 +44,7 @@ def usual_umask() -> None:
     os.umask(0o022)
 
 
-class _Whole(io.FileIO):
+class _CompleteWriter(io.FileIO):
     """A file without a buffer that is written whole: a plain one writes less where a disk becomes full, without an error."""
 
     def write(self, data: ReadableBuffer, /) -> int:
@@ -74,7 +74,7 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False, mode: int
         sweep(target.parent)
         fd, temporary = _open(target.parent)
     try:
-        with _Whole(fd, "w+b") as file:
+        with _CompleteWriter(fd, "w+b") as file:
             try:
                 yield file
             except OSError as error:
@@ -108,7 +108,7 @@ def give(fd: int, folder: Path) -> None:
 
 
 @contextmanager
-def staging(parent: Path, *, inherited: bool = False) -> Iterator[Path]:
+def staging_directory(parent: Path, *, inherited: bool = False) -> Iterator[Path]:
     """A directory below `parent` for files that are moved from there when they are complete; removed at the end.
 
     inherited: a child that is started with `close_fds=False` keeps it from being swept when this process is killed.

@@ -9,7 +9,7 @@ from pathlib import Path
 _PYTHON = (".py", ".pyc")
 
 
-def needed(modules: Iterable[str], root: Path) -> set[Path]:
+def needed_files(modules: Iterable[str], root: Path) -> set[Path]:
     """Return the files, relative to `root`, of `modules` and of what they import, also in functions.
 
     modules: dotted names below the collection; root: of the collection. Imports of the collection are relative, those under

@@ -38,7 +38,7 @@ def wait(
 ) -> Outcome:
     """Wait for one of `waitfor.EVENTS` of the installation in `directory`, as `waitfor.wait_for`.
 
-    plan: with it machines, services and faults of the lab are looked at; who: with it the snapshots of the plan are saved. copy: file
+    plan: with it machines, services and faults of the lab are checked; who: with it the snapshots of the plan are saved. copy: file
     that gets the messages, with time stamps; folder: gets the last state, the events of the run, and the recording. build: of
     openshift-install, which waits, too; collection: as of `wait_for_by`; stall: in seconds. An error with exit code 0 is about
     snapshots that could not be saved.
@@ -49,10 +49,10 @@ def wait(
     tape = recording.Recorder(folder / Path(recording.FILE).name, secrets)
     events = WaitEvents(EventLog(folder / Path(FILE).name, secrets), faults=faults.log(plan) if plan else None)
 
-    def say(level: str, text: str) -> None:
+    def report(level: str, text: str) -> None:
         log(level, text)
         if level != "debug":  # a build of openshift-install writes each poll to its log
-            events.say(level, text)
+            events.report(level, text)
 
     def show(cluster: dict[str, Any], new: list[dict[str, Any]]) -> None:
         record(cluster, new)
@@ -68,7 +68,7 @@ def wait(
         if saver and not build:  # a build of openshift-install has its own clock
             watch["clock"] = saver.clock
         waiting = wait_for_by(build, collection)
-        outcome = waiting(event, directory, say, show, skip_password=True, tape=tape, **watch)
+        outcome = waiting(event, directory, report, show, skip_password=True, tape=tape, **watch)
     if outcome.exit_code:
         return outcome
     if saver and event == "install-complete":

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import signals
-from .documents import decoded, read_file
+from .documents import decode_text, read_file
 from .installer import cluster, cluster_record, ipi
-from .installer.binary import Given
+from .installer.binary import InstallerBuild
 from .log import Log
 from .plan.ipi import bootstrap
 from .plan.machines import address_of
@@ -27,7 +27,7 @@ def missing(plan: Plan, directory: Path) -> bool:
     return not cluster_record.complete(directory)
 
 
-def create(plan: Plan, given: Given, *, copy: Path, folder: Path, seconds: float) -> cluster.Result:
+def create(plan: Plan, given: InstallerBuild, *, copy: Path, folder: Path, seconds: float) -> cluster.Result:
     """Check install-config.yaml of `given.directory`, create the cluster of a plan there, and wait until it is complete.
 
     copy: file that gets the messages, with time stamps; folder: gets the events of the run; seconds: the longest time. The error names
@@ -40,13 +40,13 @@ def create(plan: Plan, given: Given, *, copy: Path, folder: Path, seconds: float
     _check(plan, directory, log)
     events = WaitEvents(EventLog(folder / Path(FILE).name, of_run(directory)))
 
-    def say(level: str, text: str) -> None:
+    def report(level: str, text: str) -> None:
         log(level, text)
-        events.say(level, text)
+        events.report(level, text)
         events.provisioning(text, [node["name"] for node in plan["nodes"]])
 
-    with signals.raised():
-        made = cluster.create(given, hosts, say, seconds=seconds)
+    with signals.raise_terminated():
+        made = cluster.create(given, hosts, report, seconds=seconds)
     logs = f"; the logs of the bootstrap are in {made.bundle}" if made.error and made.bundle else ""
     return replace(made, error=f"{made.error}{logs}")
 
@@ -65,4 +65,4 @@ def _check(plan: Plan, directory: Path, log: Log) -> None:
     path = directory / RunFile.INSTALL_CONFIG
     if path.exists():
         profile = RELEASES[plan["release"]["profile"]]
-        ipi.validate(decoded(read_file(path), name=str(path)), profile, plan["release"]["version"] or "", log)
+        ipi.validate(decode_text(read_file(path), name=str(path)), profile, plan["release"]["version"] or "", log)

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from typing import IO
 from urllib.parse import quote
 
-from .redact_pairs import Pair, announced, quoted
-from .redact_shapes import HIDDEN, hide_shapes, is_encoded, triggered
+from .redact_pairs import Pair, announced_pair, quoted_span
+from .redact_shapes import HIDDEN, has_trigger, hide_shapes, is_encoded
 from .redact_words import is_innocent, is_key_file, is_secret_key
 
 MAX_LINE = 1 << 20
@@ -78,7 +78,7 @@ class Redactor:
         """
         if self._literals:
             text = self._literals.sub(HIDDEN, text)
-        if not self._pending and not triggered(text):
+        if not self._pending and not has_trigger(text):
             return text
         return "\n".join(self._line(line) for line in text.split("\n"))
 
@@ -109,7 +109,7 @@ class Redactor:
         )
 
     def _line(self, line: str) -> str:
-        if not self._pending and not triggered(line):
+        if not self._pending and not has_trigger(line):
             return line
         prefix = _PREFIX.match(line)
         head = prefix.group() if prefix else ""
@@ -132,17 +132,17 @@ class Redactor:
             if indent > self._below:
                 return head + body[:indent] + HIDDEN + ("\r" if body.endswith("\r") else "")
             self._below = None
-        return head + self._scan(self._below_data(self._beside(body, indent), indent), indent)
+        return head + self._scan(self._below_data(self._below_name(body, indent), indent), indent)
 
-    def _beside(self, body: str, indent: int) -> str:
+    def _below_name(self, body: str, indent: int) -> str:
         """A line whose value is a secret by the name in the line above it."""
-        named = announced(body)
+        named = announced_pair(body)
         pair, self._pair = self._pair, named[1] if named and is_secret_key(named[0]) else None
         start = pair.value(body) if pair else None
         if start is None:
             return body
         self._pair = None
-        begin, end, closed = quoted(body, start)
+        begin, end, closed = quoted_span(body, start)
         if not closed or begin == end or _BLOCK_SCALAR.match(body, start):
             self._below = indent  # it continues in the lines below
         return body if is_innocent(body[begin:end]) else f"{body[:begin]}{HIDDEN}{body[end:]}"

@@ -29,7 +29,7 @@ class Pair(NamedTuple):
         return found.end() if found and len(found["lead"]) == self.column else None
 
 
-def announced(line: str) -> tuple[str, Pair] | None:
+def announced_pair(line: str) -> tuple[str, Pair] | None:
     """Return the name or the option that a line ends with, and where the value in the next line is."""
     for pattern, following in ((_NAME, _VALUE), (_OPTION, _WORD)):
         if found := pattern.match(line):
@@ -37,7 +37,7 @@ def announced(line: str) -> tuple[str, Pair] | None:
     return None
 
 
-def quoted(line: str, start: int) -> tuple[int, int, bool]:
+def quoted_span(line: str, start: int) -> tuple[int, int, bool]:
     """Return where a value at the end of a line begins and ends without its quotes, and whether its quotes are closed."""
     end, mark = len(line.rstrip(" \t\r,")), line[start : start + 1]
     if mark not in ('"', "'") or not mark:

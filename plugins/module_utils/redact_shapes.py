@@ -1,4 +1,4 @@
-"""Secrets that are known by their own shape: tokens, hashes, URLs, command lines; and what a line needs to be looked at."""
+"""Secrets that are known by their own shape: tokens, hashes, URLs, command lines; and what a line needs to be searched."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SHAPES = tuple((re.compile(pattern), replacement, trigger) for trigger, pattern
 ))  # fmt: skip
 
 
-def triggered(text: str) -> bool:
+def has_trigger(text: str) -> bool:
     lowered = text.lower()
     return (
         any(trigger in lowered for trigger in _TRIGGERS)

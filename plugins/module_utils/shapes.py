@@ -27,7 +27,7 @@ def check(value: object, shape: Shape, where: str) -> None:
     """
     kind = shape if isinstance(shape, type) else dict if isinstance(shape, Mapping) else list
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise ShapeError(f"{where} is {named(value)}, not {_NAMES[kind]}")
+        raise ShapeError(f"{where} is {type_name(value)}, not {_NAMES[kind]}")
     if isinstance(shape, Mapping) and isinstance(value, dict):
         _fields(value, shape, where)
     elif isinstance(shape, Sequence) and isinstance(value, list):
@@ -45,6 +45,6 @@ def _fields(value: Mapping[str, object], shape: Mapping[str, Shape], where: str)
             check(value.get(name), wanted, f"{where}.{name}")
 
 
-def named(value: object) -> str:
+def type_name(value: object) -> str:
     """Return the type of a decoded value in words, such as `a list`."""
     return _NAMES.get(type(value), type(value).__name__)

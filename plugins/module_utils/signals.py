@@ -12,7 +12,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 _ALL = (signal.SIGINT, *_SIGNALS)
 
 
-class Terminated(KeyboardInterrupt):
+class Termination(KeyboardInterrupt):
     """The program was asked to end by signal `number`.
 
     It is a `KeyboardInterrupt`, so that what cleans up after Ctrl-C does so for these signals as well.
@@ -32,8 +32,8 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def raised() -> Iterator[None]:
-    """Raise `Terminated` for SIGTERM and SIGHUP while the block runs; signals that are ignored (nohup) stay so.
+def raise_terminated() -> Iterator[None]:
+    """Raise `Termination` for SIGTERM and SIGHUP while the block runs; signals that are ignored (nohup) stay so.
 
     Only the main thread may set handlers; in another one nothing changes.
     """
@@ -52,7 +52,7 @@ def raised() -> Iterator[None]:
 
 
 @contextmanager
-def once() -> Iterator[None]:
+def first_only() -> Iterator[None]:
     """Let only the first of SIGINT, SIGTERM and SIGHUP interrupt the block: what cleans up in it is not interrupted again.
 
     Signals without a handler of this program stay as they are. In another thread than the main one nothing changes.
@@ -87,7 +87,7 @@ def once() -> Iterator[None]:
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Let SIGINT, SIGTERM and SIGHUP wait until the block has ended, which must not stop half-way; then the first one takes effect.
 
     Signals that are ignored stay so. In another thread than the main one nothing changes.
@@ -112,4 +112,4 @@ def deferred() -> Iterator[None]:
 def _raise(number: int, _frame: FrameType | None) -> None:
     for each in _SIGNALS:  # a second one must not interrupt the cleaning up
         signal.signal(each, signal.SIG_IGN)
-    raise Terminated(number)
+    raise Termination(number)

@@ -11,7 +11,7 @@ from typing import TextIO
 from .vocabulary import Exit
 
 
-def say(text: object = "", stream: TextIO | None = None, end: str = "\n") -> None:
+def write_line(text: object = "", stream: TextIO | None = None, end: str = "\n") -> None:
     """Write a line to standard output, or to `stream`, at once.
 
     Exits as a program that SIGPIPE ends, when its reader closes the output or its terminal is gone (EIO), instead of an
@@ -28,10 +28,10 @@ def say(text: object = "", stream: TextIO | None = None, end: str = "\n") -> Non
         raise SystemExit(Exit.PIPE) from None
 
 
-def say_or_drop(text: object, stream: TextIO | None = None, end: str = "\n") -> None:
-    """Write as `say`, but without a reader the text is lost, and the verb continues to its end."""
+def write_or_drop(text: object, stream: TextIO | None = None, end: str = "\n") -> None:
+    """Write as `write_line`, but without a reader the text is lost, and the verb continues to its end."""
     with contextlib.suppress(SystemExit):
-        say(text, stream, end)
+        write_line(text, stream, end)
 
 
 def drop(stream: TextIO) -> None:

@@ -37,6 +37,7 @@ class RunFile:
 
     PROFILE = "profile.yaml"
     PLAN = "plan.yaml"
+    PLAN_SCHEMA = "plan.schema.json"
     INVENTORY = "inventory.yml"
     SECRETS = "secrets.json"
     STATE = "state.json"
@@ -140,7 +141,7 @@ STAGES = (
 """In the order of the API description."""
 
 
-class Finalizing:
+class FinalizingStage:
     """Stages of a cluster that is `finalizing`. Source: the enumeration `finalizing-stage` of the same description.
 
     The values are what the API carries as `finalizing_stage`.
@@ -156,8 +157,8 @@ class Finalizing:
 
 
 FINALIZING_STAGES = (
-    Finalizing.CLUSTER_OPERATORS, Finalizing.ROUTER_CA, Finalizing.OLM_MANIFESTS, Finalizing.CSV_INITIALIZATION, Finalizing.CSV,
-    Finalizing.SETUP_JOBS, Finalizing.DONE,
+    FinalizingStage.CLUSTER_OPERATORS, FinalizingStage.ROUTER_CA, FinalizingStage.OLM_MANIFESTS, FinalizingStage.CSV_INITIALIZATION, FinalizingStage.CSV,
+    FinalizingStage.SETUP_JOBS, FinalizingStage.DONE,
 )  # fmt: skip
 """In the order of the API description."""
 

@@ -17,7 +17,7 @@ from .cluster.client import ClusterClient
 from .cluster.watcher import STABLE_FOR, TROUBLESHOOTING, InstallFailed, InstallWatcher, operator_report
 from .errors import ClusterError
 from .files import explain
-from .installer.binary import Given, Running, copy_left, prepare, release_of, without_password
+from .installer.binary import InstallerBuild, RunningProgram, copy_left, prepare, release_of, without_password
 from .installer.state import StateError, WaitFor, load_wait_for
 from .state import write_atomic
 from .state.recording import Tape, no_tape
@@ -28,7 +28,7 @@ LAG_SECONDS = 600
 """How much longer than the built-in watchers a build of openshift-install may wait: it polls and settles by itself."""
 EVENTS = ("bootstrap-complete", "install-complete")
 
-Say = Callable[[str, str], None]
+Report = Callable[[str, str], None]
 Show = Callable[[dict[str, Any], list[dict[str, Any]]], None]
 ShowOperators = Callable[[list[dict[str, Any]]], None]
 
@@ -64,7 +64,7 @@ class Watch(TypedDict, total=False):
 def wait_for(
     event: str,
     directory: Path,
-    say: Say,
+    report: Report,
     show: Show = lambda cluster, events: None,
     *,
     skip_password: bool = False,
@@ -73,19 +73,19 @@ def wait_for(
 ) -> Outcome:
     """Wait for one of EVENTS of the installation with assets in `directory`.
 
-    say(level, text) gets each message; show(cluster, events) each state of the service; skip_password: do not report the password of
+    report(level, text) gets each message; show(cluster, events) each state of the service; skip_password: do not report the password of
     kubeadmin; tape: gets each answer of both APIs.
     """
     try:
         known = load_wait_for(directory)
         kube = ClusterClient(directory / RunFile.KUBECONFIG, tape=tape)
     except (StateError, ClusterError) as error:
-        say("fatal", str(error))
+        report("fatal", str(error))
         return Outcome(Exit.FAILED, str(error))
     rest = AssistedClient(known.rendezvous_ip, known.token, known.scheme, tape=tape)
-    outcome = follow(event, known, rest, kube, say, show, **watch)
+    outcome = follow(event, known, rest, kube, report, show, **watch)
     if not outcome.exit_code and event != "bootstrap-complete":
-        say_complete(directory, outcome.console, say, skip_password=skip_password)
+        report_complete(directory, outcome.console, report, skip_password=skip_password)
     return outcome
 
 
@@ -94,7 +94,7 @@ def follow(
     known: WaitFor,
     rest: AssistedClient,
     kube: ClusterClient,
-    say: Say,
+    report: Report,
     show: Show = lambda cluster, events: None,
     *,
     stall: float = 0,
@@ -109,23 +109,23 @@ def follow(
     known: what is known of the installation; rest, kube: clients of the service and of the cluster.
     """
 
-    def report(message: Message) -> None:
-        say(message.level, message.text)
+    def report_message(message: Message) -> None:
+        report(message.level, message.text)
 
     try:
-        BootstrapWatcher(rest, kube, known.rendezvous_ip, report, show, clock, stall, diagnose).run()
+        BootstrapWatcher(rest, kube, known.rendezvous_ip, report_message, show, clock, stall, diagnose).run()
     except BootstrapFailed as error:
-        _operators(kube, say)
-        say("info", "Use the following commands to gather logs from the cluster")
-        say("info", "agentlab gather --help")
-        say("error", f"Bootstrap failed to complete: : {error}")
+        _operators(kube, report)
+        report("info", "Use the following commands to gather logs from the cluster")
+        report("info", "agentlab gather --help")
+        report("error", f"Bootstrap failed to complete: : {error}")
         return Outcome(Exit.BOOTSTRAP, str(error))
     if event == "bootstrap-complete":
         return Outcome(Exit.OK)
     try:
         console = InstallWatcher(
             kube,
-            say,
+            report,
             initialize_limit=known.initialize_limit,
             fips=known.fips,
             clock=clock,
@@ -136,7 +136,7 @@ def follow(
             stable_for=stable_for,
         ).run()
     except InstallFailed as error:
-        _explain(error, kube, say)
+        _explain(error, kube, report)
         return Outcome(error.exit_code, str(error))
     return Outcome(Exit.OK, console=console)
 
@@ -145,10 +145,10 @@ class _ProgramError(Exception):
     """The program that waits has ended with an error."""
 
 
-class _Beside:
+class _ProgramClock:
     """The time of a wait in addition to a program; sleeping raises `_ProgramError` once the program has failed."""
 
-    def __init__(self, program: Running) -> None:
+    def __init__(self, program: RunningProgram) -> None:
         self.program = program
 
     def time(self) -> float:
@@ -168,11 +168,11 @@ def wait_for_by(binary: Path | None, collection: Path) -> Callable[..., Outcome]
     collection: root of this collection, for the programs that it starts. The built-in watchers run in addition: they keep the
     record, and end the wait for known causes and stalls.
     """
-    return functools.partial(_wait_beside, binary, collection) if binary else wait_for
+    return functools.partial(_wait_with_program, binary, collection) if binary else wait_for
 
 
-def _wait_beside(
-    binary: Path, collection: Path, event: str, directory: Path, say: Say, show: Show, **more: Any
+def _wait_with_program(
+    binary: Path, collection: Path, event: str, directory: Path, report: Report, show: Show, **more: Any
 ) -> Outcome:
     try:
         with contextlib.ExitStack() as stack:
@@ -180,21 +180,23 @@ def _wait_beside(
             left = work / "left"
             copy_left(directory, left)
             # It may read manifests again, and check them with other programs.
-            given = Given(binary, directory, collection, work / "cache", release_of(directory))
+            given = InstallerBuild(binary, directory, collection, work / "cache", release_of(directory))
 
             def show_line(level: str, text: str) -> None:
                 # The wait's log is kept with the logs of the run.
                 text = text.replace(str(left), str(directory))
-                say(level, without_password(text) if more.get("skip_password") else text)
+                report(level, without_password(text) if more.get("skip_password") else text)
 
             command = [str(binary), "agent", "wait-for", event, "--dir", str(left), "--log-level", "debug"]
-            program = stack.enter_context(Running(command, prepare(given, work), show_line))
+            program = stack.enter_context(RunningProgram(command, prepare(given, work), show_line))
             try:
-                outcome = wait_for(event, directory, lambda level, text: None, show, clock=_Beside(program), **more)
+                outcome = wait_for(
+                    event, directory, lambda level, text: None, show, clock=_ProgramClock(program), **more
+                )
             except _ProgramError:
                 outcome = Outcome(Exit.OK)
             if outcome.exit_code:
-                say("error", outcome.error)
+                report("error", outcome.error)
                 return outcome
             code = program.wait(LAG_SECONDS)
     except OSError as error:
@@ -209,48 +211,48 @@ def _wait_beside(
     )
 
 
-def _explain(error: InstallFailed, kube: ClusterClient, say: Say) -> None:
-    say("error", str(error))
+def _explain(error: InstallFailed, kube: ClusterClient, report: Report) -> None:
+    report("error", str(error))
     if error.exit_code != InstallFailed.exit_code:  # of operators that do not settle upstream prints nothing more
         return
-    _operators(kube, say)
-    say("error", TROUBLESHOOTING)
-    say("error", str(error))
+    _operators(kube, report)
+    report("error", TROUBLESHOOTING)
+    report("error", str(error))
 
 
-def say_complete(directory: Path, console: str | None, say: Say, *, skip_password: bool) -> None:
+def report_complete(directory: Path, console: str | None, report: Report, *, skip_password: bool) -> None:
     """Report the end of an installation, in upstream's words: where credentials are, and the URL of the console, if there is one."""
     kubeconfig, secret = (directory.resolve() / name for name in (RunFile.KUBECONFIG, RunFile.PASSWORD))
-    say("info", "Install complete!")
-    say(
+    report("info", "Install complete!")
+    report(
         "info",
         f"To access the cluster as the system:admin user when using 'oc', run\n    export KUBECONFIG={kubeconfig}",
     )
     if not console:
         return
-    say("info", f"Access the OpenShift web-console here: {console}")
+    report("info", f"Access the OpenShift web-console here: {console}")
     if skip_password:
-        say("info", f"Credentials omitted, if necessary verify the {secret} file")
+        report("info", f"Credentials omitted, if necessary verify the {secret} file")
     else:
         try:
             password = secret.read_text().strip()
         except OSError as error:
-            say("warning", f"the password of the console's user kubeadmin cannot be read: {explain(error)}")
+            report("warning", f"the password of the console's user kubeadmin cannot be read: {explain(error)}")
             return
-        say("info", f'Login to the console with user: "kubeadmin", and password: "{password}"')
+        report("info", f'Login to the console with user: "kubeadmin", and password: "{password}"')
 
 
-def _operators(kube: ClusterClient, say: Say) -> None:
+def _operators(kube: ClusterClient, report: Report) -> None:
     try:
         found = kube.cluster_operators()
     except ClusterError as error:
-        say(
+        report(
             "error",
             f"Attempted to gather ClusterOperator status after wait failure: listing ClusterOperator objects: {error}",
         )
         return
     for message in operator_report(found):
-        say(message.level, message.text)
+        report(message.level, message.text)
 
 
 class Recorder:

@@ -25,9 +25,8 @@ requirements:
 options:
   assets:
     description: The directory C(files/live) of the role P(agentlab.ocp.agent_image#role), which has the units and scripts of
-      the live system.
+      the live system. That of the collection on this host by default.
     type: path
-    required: true
   targets:
     description:
       - What to create, in order.
@@ -53,11 +52,11 @@ options:
     type: path
   binary:
     description:
-      - A build of C(openshift-install), which does the work on a copy of the inputs. Requires O(release_image) and O(collection).
+      - A build of C(openshift-install), which does the work on a copy of the inputs. Requires O(release_image).
       - Manifests are its output if there is an C(install-config.yaml). O(consume), O(token_hours) and O(image_policy) do not apply.
     type: path
   collection:
-    description: The root directory of this collection, from which O(binary) gets the C(oc) that it calls.
+    description: The root directory of this collection, from which O(binary) gets the C(oc) that it calls. The one on this host by default.
     type: path
 seealso:
   - module: agentlab.ocp.cluster_manifests
@@ -67,12 +66,10 @@ EXAMPLES = r"""
 - name: Create the manifests and the agent ISO
   agentlab.ocp.agent_image:
     directory: "{{ agentlab_run_dir }}"
-    assets: ~/.ansible/collections/ansible_collections/agentlab/ocp/roles/agent_image/files/live
 
 - name: Create the files for a network boot
   agentlab.ocp.agent_image:
     directory: "{{ agentlab_run_dir }}"
-    assets: ~/.ansible/collections/ansible_collections/agentlab/ocp/roles/agent_image/files/live
     targets: [pxe-files]
     release_image: quay.io/openshift-release-dev/ocp-release@sha256:9c5b0d8f0c0a5e0e4d0b3b2a1f0e9d8c7b6a5948372615041322110ffeeddccb
 """
@@ -105,11 +102,10 @@ log:
   elements: str
 """
 
-from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import INSTALLER
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import ASSETS, INSTALLER, collection_path
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run as run_module
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.run import TARGETS
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.task import create, create_by_binary
@@ -119,7 +115,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **INSTALLER,
-            "assets": {"type": "path", "required": True},
+            "assets": {"type": "path"},
             "targets": {
                 "type": "list", "elements": "str", "choices": list(TARGETS), "default": ["cluster-manifests", "image"]
             },
@@ -129,15 +125,25 @@ def main() -> None:
             "binary": {"type": "path"},
             "collection": {"type": "path"},
         },
-        required_by={"binary": ["release_image", "collection"]},
+        required_by={"binary": ["release_image"]},
         supports_check_mode=True,
     )  # fmt: skip
-    if module.params["binary"]:
-        run_module(module, lambda: create_by_binary(module.params, module.params["targets"], check=module.check_mode))
-    more: dict[str, Any] = {"assets": Path(module.params["assets"]), "token_hours": module.params["token_hours"]}
-    if module.params["os_image"]:
-        more["os_image"] = {"": module.params["os_image"]}
-    run_module(module, lambda: create(module.params, module.params["targets"], check=module.check_mode, **more))
+
+    def make() -> dict[str, Any]:
+        params, targets, check = module.params, module.params["targets"], module.check_mode
+        if params["binary"]:
+            return create_by_binary(
+                {**params, "collection": collection_path(params, "collection")}, targets, check=check
+            )
+        more: dict[str, Any] = {
+            "assets": collection_path(params, "assets", ASSETS),
+            "token_hours": params["token_hours"],
+        }
+        if params["os_image"]:
+            more["os_image"] = {"": params["os_image"]}
+        return create(params, targets, check=check, **more)
+
+    run_module(module, make)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def main() -> None:
         facts = capacity.measure(Path(directory))
         found = [] if made else capacity.check(_machines(plan), payload, directory, facts)
         if params["plan"] and plan["hypervisor"]["kind"] == "sandbox":
-            found += capacity.closed(Path(plan["hypervisor"]["state_dir"]))
+            found += capacity.closed_directories(Path(plan["hypervisor"]["state_dir"]))
         if found:
             raise ProfileError([Problem.of(platform.node(), *finding) for finding in found])
         return {"changed": False, "facts": facts}

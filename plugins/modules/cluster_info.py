@@ -27,14 +27,14 @@ options:
     type: path
     required: true
   plan:
-    description: The plan of the cluster, C(agentlab_plan). Without it only the OpenShift API is asked.
+    description: The plan of the cluster, C(agentlab_plan). Without it, requests are sent to the OpenShift API only.
     type: dict
   run_dir:
     description:
       - Run directory of the cluster, whose C(ssh/id_ecdsa) may log in to the nodes.
-      - With it, how each machine was booted and which time servers it asked are compared with the O(plan), from the records of the
+      - With it, how each machine was booted and which time servers it used are compared with the O(plan), from the records of the
         installation; what was not recorded is left out.
-      - With it, and on the hypervisor, state, networks, addresses and images of the machines outside of the cluster are compared, too.
+      - With it, and on the hypervisor, state, networks, addresses and images of the machines outside of the cluster are also compared.
       - With it, bonds, VLANs, MTUs, static routes and default gateways are checked on each node, if the O(plan) has bonds, VLANs or
         static routes.
     type: path

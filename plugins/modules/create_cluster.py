@@ -15,6 +15,7 @@ description:
     with C(wait-for bootstrap-complete), C(destroy bootstrap) and C(wait-for install-complete).
   - After a bootstrap that failed the logs of its machines are gathered by C(gather bootstrap), unless the program did it itself.
   - In check mode the file is checked, and nothing is run.
+  - Without a plan, for any O(dir) and O(program); the machines need not be those of a lab.
 extends_documentation_fragment: [agentlab.ocp.module.no_diff]
 requirements:
   - bcrypt
@@ -28,9 +29,29 @@ options:
   plan:
     description: The plan of the cluster, C(agentlab_plan), of a profile with C(flow=ipi).
     type: dict
-    required: true
+  bootstrap:
+    description:
+      - Without O(plan), name in DNS or address of the bootstrap machine, whose logs are gathered when the bootstrap fails.
+    type: str
+  hosts:
+    description: Without O(plan), the control plane, whose logs are gathered as well. None by default.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: Its host name, as in C(install-config.yaml).
+        type: str
+        required: true
+      address:
+        description: Its name in DNS, or its address.
+        type: str
+        required: true
+  release_version:
+    description: Without O(plan), the version of the release, such as C(4.20.1), by whose rules the file is checked. The newest by default.
+    type: str
+    default: ""
   dir:
-    description: Directory of the assets, which has C(install-config.yaml), and the key of the machines in C(ssh).
+    description: Directory of the assets, which has C(install-config.yaml), and the key of the machines, C(ssh/id_ecdsa).
     type: path
     required: true
   program:
@@ -41,21 +62,18 @@ options:
     type: str
     default: ""
   collection:
-    description: The root directory of this collection, from which O(program) gets the C(oc) that it calls.
+    description: The root directory of this collection, from which O(program) gets the C(oc) that it calls. The one on this host by default.
     type: path
-    required: true
   cache:
     description: Directory for what O(program) downloads.
     type: path
     required: true
   log:
-    description: File that the messages are appended to, with time stamps.
+    description: File that the messages are appended to, with time stamps. C(logs/create-cluster.log) in O(dir) by default.
     type: path
-    required: true
   record:
-    description: Directory for C(events.jsonl), the events of the run.
+    description: Directory for C(events.jsonl), the events of the run. C(logs) in O(dir) by default.
     type: path
-    required: true
   minutes:
     description: The longest time.
     type: float
@@ -68,10 +86,19 @@ EXAMPLES = r"""
     plan: "{{ agentlab_plan }}"
     dir: "{{ agentlab_run_dir }}"
     program: /usr/local/bin/openshift-install
-    collection: "{{ role_path }}/../.."
     cache: /root/.cache/agentlab/openshift-install
-    log: "{{ agentlab_run_dir }}/logs/create-cluster.log"
-    record: "{{ agentlab_run_dir }}/logs"
+
+- name: Create a cluster of machines that are not in a lab
+  agentlab.ocp.create_cluster:
+    bootstrap: 192.0.2.5
+    hosts:
+      - {name: master-0, address: 192.0.2.10}
+      - {name: master-1, address: 192.0.2.11}
+      - {name: master-2, address: 192.0.2.12}
+    release_version: 4.20.1
+    dir: /srv/assets
+    program: /usr/local/bin/openshift-install
+    cache: /root/.cache/agentlab/openshift-install
 """
 
 RETURN = r"""
@@ -90,44 +117,56 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import provisioning
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary import Given
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import collection_path, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary import InstallerBuild
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.cluster import SIMULATOR
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import partial, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "plan": {"type": "dict", "required": True},
+            "plan": {"type": "dict"},
+            "bootstrap": {"type": "str"},
+            "hosts": argument(list[short.ShortHost]),
+            "release_version": {"type": "str", "default": ""},
             "dir": {"type": "path", "required": True},
             "program": {"type": "path"},
             "release_image": {"type": "str", "default": ""},
-            "collection": {"type": "path", "required": True},
+            "collection": {"type": "path"},
             "cache": {"type": "path", "required": True},
-            "log": {"type": "path", "required": True},
-            "record": {"type": "path", "required": True},
+            "log": {"type": "path"},
+            "record": {"type": "path"},
             "minutes": {"type": "float", "default": 240},
         },
+        required_one_of=[("plan", "bootstrap")],
+        mutually_exclusive=[("plan", "bootstrap"), ("plan", "hosts")],
         supports_check_mode=True,
     )
 
     def create() -> dict[str, Any]:
         params = module.params
-        plan, directory = checked(params["plan"]), Path(params["dir"])
+        directory = Path(params["dir"])
+        if params["plan"] is not None:
+            plan = checked(params["plan"])
+        else:
+            plan = partial.provisioned(params["bootstrap"], params["hosts"] or [], params["release_version"])
         if module.check_mode:
             return {"changed": provisioning.missing(plan, directory)}
         made = provisioning.create(
             plan,
-            Given(
+            InstallerBuild(
                 Path(params["program"] or SIMULATOR),
                 directory,
-                Path(params["collection"]),
+                collection_path(params, "collection"),
                 Path(params["cache"]),
                 params["release_image"],
             ),
-            copy=Path(params["log"]),
-            folder=Path(params["record"]),
+            copy=Path(params["log"] or directory / RunFile.CREATE_LOG),
+            folder=Path(params["record"] or (directory / RunFile.EVENTS).parent),
             seconds=params["minutes"] * 60,
         )
         result: dict[str, Any] = {"changed": made.changed, "exit_code": int(made.exit_code)}

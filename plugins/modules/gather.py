@@ -82,13 +82,13 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state impor
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.gather import Elsewhere, Gatherer
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.gather import ExternalCluster, Gatherer
 
 
-def _elsewhere(params: Mapping[str, Any], rendezvous_ip: str) -> Elsewhere:
+def _elsewhere(params: Mapping[str, Any], rendezvous_ip: str) -> ExternalCluster:
     given = params["hosts"] or farm.hosts(Path(params["run_dir"]))
     hosts = short.hosts(given or [{"name": "rendezvous", "address": rendezvous_ip}])
-    return Elsewhere(hosts, rendezvous_ip, Path(params["ssh_key"]) if params["ssh_key"] else None)
+    return ExternalCluster(hosts, rendezvous_ip, Path(params["ssh_key"]) if params["ssh_key"] else None)
 
 
 def main() -> None:

@@ -13,9 +13,22 @@ description:
     libvirt, leases, logs of QEMU, consoles, and logs of services.
   - Nothing in the archive is redacted; M(agentlab.ocp.gather) does that. It is in the state directory, and removed with it.
   - Runs as root on the host of the hypervisor, outside of a sandbox.
-extends_documentation_fragment: [agentlab.ocp.module.no_diff, agentlab.ocp.lab.plan]
+  - Without a plan, what was created with O(cluster). Of libvirt it has the objects that are named.
+extends_documentation_fragment:
+  - agentlab.ocp.module.no_diff
+  - agentlab.ocp.lab.plan
+  - agentlab.ocp.short.networks
+  - agentlab.ocp.short.nodes
+  - agentlab.ocp.short.machines
 requirements:
   - PyYAML
+options:
+  cluster:
+    description: Without O(plan), the name that networks and machines were created with.
+    type: str
+  state_dir:
+    description: Without O(plan), the state directory that they were created with. C(/var/lib/agentlab/<cluster>) by default.
+    type: path
 """
 
 EXAMPLES = r"""
@@ -30,6 +43,13 @@ EXAMPLES = r"""
     src: "{{ packed.path }}"
     dest: "{{ agentlab_run_dir }}/logs/{{ inventory_hostname }}.tar.xz"
     flat: true
+
+- name: Pack the logs of what M(agentlab.ocp.lab_networks) and M(agentlab.ocp.lab_nodes) created without a cluster
+  agentlab.ocp.hypervisor_logs:
+    cluster: mine
+    networks: "{{ mine_networks }}"
+    nodes: "{{ mine_nodes }}"
+  become: true
 """
 
 RETURN = r"""
@@ -43,15 +63,29 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import PLAN, run
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import hypervisor_logs
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import standalone
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=PLAN, supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec={
+            **PLAN,
+            "cluster": {"type": "str"},
+            "state_dir": {"type": "path"},
+            "networks": argument(list[short.ShortNetwork]),
+            "nodes": argument(list[short.ShortNode]),
+            "machines": argument(list[short.ShortMachine]),
+        },
+        required_one_of=[("plan", "cluster")],
+        mutually_exclusive=[("plan", name) for name in ("cluster", "state_dir", "networks", "nodes", "machines")],
+        supports_check_mode=True,
+    )
 
     def pack() -> dict[str, Any]:
-        plan = given.plan_of(module.params, module.no_log_values.update)
+        plan = standalone.plan_of(module.params, module.no_log_values.update)
         if module.check_mode:
             return {"changed": True}
         path = hypervisor_logs.pack(plan)

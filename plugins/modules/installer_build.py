@@ -91,7 +91,7 @@ def main() -> None:
     def ensure() -> dict[str, Any]:
         given = module.params
         log = Log(Path(given["log_directory"]) if given["log_directory"] else None, emit=lambda _line: None)
-        with signals.raised():
+        with signals.raise_terminated():
             made = source.ensure(
                 given["repository"],
                 given["ref"],

@@ -77,7 +77,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import build, 
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.image import blocks
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso9660 import Iso9660, Record, open_image
-from ansible_collections.agentlab.ocp.plugins.module_utils.files import staging
+from ansible_collections.agentlab.ocp.plugins.module_utils.files import staging_directory
 
 
 def _same(fs: Iso9660, record: Record, path: Path) -> bool:
@@ -102,7 +102,7 @@ def _files(params: dict[str, Any], check: bool) -> list[str]:
 
 def _minimal(params: dict[str, Any], check: bool) -> list[str]:
     dest = Path(params["dest"])
-    with staging(dest.parent) as folder:
+    with staging_directory(dest.parent) as folder:
         new = folder / dest.name
         if params["minimal"] == "agent":
             minimal.make(params["path"], new, params["rootfs_url"])

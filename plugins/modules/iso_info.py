@@ -67,7 +67,7 @@ customized:
   type: bool
 files:
   description: Every file of the image.
-  returned: when asked for
+  returned: when requested
   type: list
   elements: dict
   contains:

@@ -13,7 +13,7 @@ description:
   - A machine that was booted from this image already is left alone, or powered on if it is off. With another image it is
     powered off, gets empty disks, and boots from the new one.
   - Machines with the fault C(wrong_token) boot from a copy whose tokens are signed by another key.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.short.nodes]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.owner, agentlab.ocp.short.nodes]
 requirements:
   - bcrypt
   - cryptography
@@ -112,7 +112,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import SECRETS, STANDALONE, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import SECRETS, change_result, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.boot.lab import Lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
@@ -123,7 +123,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import standa
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **STANDALONE,
+            **standalone.OPTIONS,
             "nodes": argument(list[short.ShortNode]),
             "secrets": SECRETS,
             "mode": {"type": "str", "choices": list(MODES), "default": "redfish"},
@@ -166,7 +166,7 @@ def main() -> None:
         if module.params["state"] != "booted":
             named = {"ejected": lab.eject, "released": lab.release, "noted": lab.note}[module.params["state"]]()
             return {"changed": bool(named), "changes": named}
-        result = changed(lab.boot())
+        result = change_result(lab.boot())
         return result if mode.boots else {**result, "url": lab.url()}
 
     run(module, start)

@@ -12,7 +12,7 @@ description:
   - Removes exactly what C(state.json) of the run directory lists and what has the mark of the cluster, in any state.
   - A cluster of another user or another run directory is refused, as is a state directory without its marker.
   - For a sandbox it runs on the controller, as root; for other hypervisors, on the hypervisor.
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owner]
 requirements:
   - libvirt-python
   - PyYAML
@@ -21,14 +21,24 @@ options:
     description: The list of C(state.json), or the part of it that is on this host. If it is lost, everything that O(plan) creates.
     type: list
     elements: dict
+    suboptions:
+      kind:
+        description: What it is, which decides how it is removed. An unknown one is refused.
+        type: str
+        required: true
+      name:
+        description: Its name; of a state directory its path.
+        type: str
+        required: true
+      host:
+        description: The inventory host that it was created on.
+        type: str
+        required: true
   host:
     description: Only what O(created) has with this host; if that is nothing, everything that O(plan) creates.
     type: str
   plan:
     description: The plan of the cluster, C(agentlab_plan). Required without O(created).
-    type: dict
-  owner:
-    description: The caller's identity, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
     type: dict
   cluster:
     description: What was created without a plan, such as by O(agentlab.ocp.lab_networks#module:cluster); its list is in the state directory.
@@ -57,6 +67,10 @@ removed:
   returned: success
   type: list
   elements: dict
+  contains:
+    kind: {description: What it was., type: str, sample: network}
+    name: {description: Its name., type: str, sample: ostestbm}
+    host: {description: The inventory host that it was created on., type: str, sample: hypervisor}
 """
 
 from typing import Any
@@ -64,21 +78,19 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import created as planned
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import standalone
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox.remove import remove
-from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
+from ansible_collections.agentlab.ocp.plugins.module_utils.state import Item, owner
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "created": {"type": "list", "elements": "dict"},
+            **standalone.OPTIONS,
+            "created": argument(list[Item]),
             "host": {"type": "str"},
-            "plan": {"type": "dict"},
-            "owner": {"type": "dict"},
-            "cluster": {"type": "str"},
-            "state_dir": {"type": "path"},
         },
         required_one_of=[("created", "plan", "cluster")],
         mutually_exclusive=[("cluster", name) for name in ("created", "host", "plan", "owner")],
@@ -89,7 +101,7 @@ def main() -> None:
     def destroy() -> dict[str, Any]:
         created = planned.on_host(module.params["created"], module.params["host"])
         if module.params["cluster"]:
-            created, who = standalone.created(module.params)
+            created, who = standalone.created_items(module.params)
         else:
             who = owner.from_fact(module.params["owner"])
             if created is None:

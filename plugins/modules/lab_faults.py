@@ -16,6 +16,7 @@ description:
 extends_documentation_fragment:
   - agentlab.ocp.module
   - agentlab.ocp.lab.standalone
+  - agentlab.ocp.lab.owner
   - agentlab.ocp.short.nodes
   - agentlab.ocp.short.faults
 requirements:
@@ -56,7 +57,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import STANDALONE, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import change_result, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.client import HEADERS, AssistedClient
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import StateError, load_wait_for
@@ -69,7 +70,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import faults
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **STANDALONE,
+            **standalone.OPTIONS,
             "nodes": argument(list[short.ShortNode]),
             "faults": argument(list[Fault]),
             "dir": {"type": "path", "required": True},
@@ -91,7 +92,7 @@ def main() -> None:
             return {"changed": True, "changes": [faults.NAME]}
         url = AssistedClient(known.rendezvous_ip, known.token, known.scheme).base
         headers = {HEADERS[known.scheme]: known.token} if known.token else {}
-        return changed(faults.ensure(plan, url, headers, check=module.check_mode))
+        return change_result(faults.ensure(plan, url, headers, check=module.check_mode))
 
     run(module, start)
 

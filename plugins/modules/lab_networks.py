@@ -13,7 +13,7 @@ description:
   - Without a plan, those of O(networks).
   - If the nodes have bonds or VLANs, also makes the switch and its ports.
   - Compares them with existing ones; a network that running machines use is not changed.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.short.networks]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.owner, agentlab.ocp.short.networks]
 requirements:
   - libvirt-python
   - PyYAML
@@ -47,7 +47,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import STANDALONE, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import change_result, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
@@ -57,7 +57,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={**STANDALONE, "networks": argument(list[short.ShortNetwork])},
+        argument_spec={**standalone.OPTIONS, "networks": argument(list[short.ShortNetwork])},
         required_one_of=[("plan", "networks")],
         mutually_exclusive=[("plan", "networks"), ("plan", "cluster")],
         required_by={"plan": "owner", "networks": "cluster"},
@@ -72,7 +72,7 @@ def main() -> None:
         with connect() as connection:
             changes = networks.ensure(connection, plan, found, check=module.check_mode)
         changes += switch.ensure(switch.of_plan(plan), check=module.check_mode)
-        return changed(changes)
+        return change_result(changes)
 
     run(module, make)
 

@@ -13,7 +13,7 @@ description:
   - Without a plan, those of O(nodes).
   - Compares them with existing ones; a running machine is not changed, and neither is the size of a disk.
   - With C(auto) in the plan, the domain type is KVM if a test guest boots on it, which is checked once for each boot of the host.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.short.nodes]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.owner, agentlab.ocp.short.nodes]
 options:
   domain_type:
     description: Without O(plan), the domain type of the machines. V(auto) by default.
@@ -55,7 +55,7 @@ domain_type:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import STANDALONE, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import change_result, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
@@ -65,7 +65,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, m
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **STANDALONE,
+            **standalone.OPTIONS,
             "nodes": argument(list[short.ShortNode]),
             "domain_type": {"type": "str", "choices": ["auto", "kvm", "qemu"]},
         },
@@ -81,7 +81,7 @@ def main() -> None:
         domain_type = kvm.domain_type(plan["hypervisor"]["domain_type"])
         with connect() as connection:
             changes = machines.apply(connection, plan, owner, domain_type, check=module.check_mode)
-        return {**changed(changes), "domain_type": domain_type}
+        return {**change_result(changes), "domain_type": domain_type}
 
     run(module, make)
 

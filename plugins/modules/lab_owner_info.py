@@ -9,19 +9,16 @@ module: lab_owner_info
 short_description: Check the owner of a cluster
 version_added: 1.0.0
 description:
-  - Reads C(owner.json) of a cluster's state directory, and fails when the cluster belongs to another user or another run directory.
+  - Reads C(owner.json) of a cluster's state directory. With O(owner) it fails when the cluster belongs to another user or another run
+    directory.
   - Runs on the hypervisor, before what works from the run directory alone, such as the role P(agentlab.ocp.configure#role).
-extends_documentation_fragment: [agentlab.ocp.module.reads]
+extends_documentation_fragment: [agentlab.ocp.module.reads, agentlab.ocp.lab.owner]
 requirements:
   - PyYAML
 options:
   state_dir:
     description: The cluster's state directory.
     type: path
-    required: true
-  owner:
-    description: The caller's identity, C(agentlab_owner), which the role P(agentlab.ocp.plan#role) sets.
-    type: dict
     required: true
 """
 
@@ -31,6 +28,11 @@ EXAMPLES = r"""
     state_dir: "{{ agentlab_plan.hypervisor.state_dir }}"
     owner: "{{ agentlab_owner }}"
   delegate_to: hypervisor
+
+- name: Report who owns a cluster of this host
+  agentlab.ocp.lab_owner_info:
+    state_dir: /var/lib/agentlab/ostest
+  register: found
 """
 
 RETURN = r"""
@@ -38,6 +40,15 @@ owner:
   description: The owner of the cluster, as in C(owner.json); null when there is none.
   returned: success
   type: dict
+  contains:
+    cluster: {description: Its name., type: str, sample: ostest}
+    run_dir: {description: Path of the run directory., type: str, sample: /home/dev/runs/ostest}
+    uid: {description: Number of the user., type: int, sample: 1000}
+    user: {description: Name of the user., type: str, sample: dev}
+    host: {description: Name of the host with the run directory., type: str, sample: lab1}
+    plan: {description: Digest of the plan., type: str}
+    mark: {description: What marks the cluster's objects on a hypervisor., type: str}
+    kept: {description: "Whether the state directory existed before, and stays.", type: bool}
 """
 
 from dataclasses import asdict
@@ -46,17 +57,19 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={"state_dir": {"type": "path", "required": True}, "owner": {"type": "dict", "required": True}},
+        argument_spec={"state_dir": {"type": "path", "required": True}, "owner": argument(owner.Caller)},
         supports_check_mode=True,
     )
 
     def check() -> dict[str, Any]:
-        found = owner.verify(Path(module.params["state_dir"]), owner.from_fact(module.params["owner"]))
+        state_dir, caller = Path(module.params["state_dir"]), module.params["owner"]
+        found = owner.verify(state_dir, owner.from_fact(caller)) if caller else owner.read(state_dir)
         return {"changed": False, "owner": asdict(found) if found else None}
 
     run(module, check)

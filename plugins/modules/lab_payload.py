@@ -17,9 +17,8 @@ requirements:
   - PyYAML
 options:
   source:
-    description: The collection's directory on this host.
+    description: The root directory of this collection. The one on this host by default.
     type: path
-    required: true
   cache:
     description: Directory with C(agentlab/payload) and C(agentlab/parts).
     type: path
@@ -56,12 +55,10 @@ options:
 EXAMPLES = r"""
 - name: Build the lab payload
   agentlab.ocp.lab_payload:
-    source: "{{ role_path }}/../.."
     cache: /root/.cache
 
 - name: Build it with a custom agent, and write it to the registry
   agentlab.ocp.lab_payload:
-    source: "{{ role_path }}/../.."
     cache: /root/.cache
     overrides:
       agent-installer-node-agent: /src/agent/image
@@ -96,14 +93,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.builder import Builder, Wanted, ensure
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import collection_path, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.release.builder import Builder, PayloadRequest, ensure
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "source": {"type": "path", "required": True},
+            "source": {"type": "path"},
             "cache": {"type": "path", "required": True},
             "force": {"type": "bool", "default": False},
             "overrides": {"type": "dict", "default": {}},
@@ -117,10 +114,12 @@ def main() -> None:
 
     def make() -> dict[str, Any]:
         params = module.params
-        wanted = Wanted(**{name: params[name] for name in ("overrides", "version", "force", "storage", "ironic")})
+        wanted = PayloadRequest(
+            **{name: params[name] for name in ("overrides", "version", "force", "storage", "ironic")}
+        )
         log_directory = Path(params["log_directory"]) if params["log_directory"] else None
         with tempfile.TemporaryDirectory(dir=module.tmpdir) as folder:
-            builder = Builder(Path(params["source"]), Path(params["cache"]), Path(folder), log_directory)
+            builder = Builder(collection_path(params, "source"), Path(params["cache"]), Path(folder), log_directory)
             made = ensure(builder, wanted, check=module.check_mode)
         diff = {"before": f"{made.before}\n", "after": f"{made.after}\n", "after_header": "lab payload"}
         pushed = {} if made.pushed is None else {"pushed": made.pushed}

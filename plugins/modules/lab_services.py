@@ -19,6 +19,7 @@ description:
 extends_documentation_fragment:
   - agentlab.ocp.module
   - agentlab.ocp.lab.standalone
+  - agentlab.ocp.lab.owner
   - agentlab.ocp.short.networks
   - agentlab.ocp.short.nodes
   - agentlab.ocp.short.services
@@ -81,8 +82,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import SECRETS, STANDALONE, changed, run
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, names, short
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import SECRETS, change_result, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.options import ServicesOptions
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import lifecycle, services, standalone, uplink
@@ -92,7 +93,7 @@ def main() -> None:
     pem = {"type": "str", "required": True}
     module = AnsibleModule(
         argument_spec={
-            **STANDALONE,
+            **standalone.OPTIONS,
             "networks": argument(list[short.ShortNetwork]),
             "nodes": argument(list[short.ShortNode]),
             "services": argument(ServicesOptions),
@@ -119,14 +120,14 @@ def main() -> None:
         else:
             plan = standalone.plan_of(module.params, hide)
             standalone.owner_of(module.params, plan, check=check, services=chosen)
-            plan, secrets, made = standalone.secured(plan, hide, check=check)
+            plan, secrets, made = standalone.with_secrets(plan, hide, check=check)
             tls = tls or made
         hypervisor = plan["hypervisor"]
         private = hypervisor["kind"] == "sandbox"
         wanted = services.render(plan, tls, private=private, http_secret=secrets["registry_http"], wanted=chosen)
         rules = [] if private else uplink.guard_services(plan, check=check)
-        directory = Path(names.process_dir(hypervisor["state_dir"]))
-        return changed(rules + lifecycle.ensure(wanted, directory, check=check))
+        directory = Path(plan["services"]["process_dir"])
+        return change_result(rules + lifecycle.ensure(wanted, directory, check=check))
 
     run(module, serve)
 

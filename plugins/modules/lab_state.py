@@ -11,7 +11,7 @@ version_added: 1.0.0
 description:
   - Records everything that the next stages create in C(state.json) of the run directory, before it is created, with its owner.
   - Creates the lab's certificate authority and server certificate in C(tls/) of the run directory.
-extends_documentation_fragment: [agentlab.ocp.module]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.owner]
 requirements:
   - PyYAML
 options:
@@ -20,7 +20,6 @@ options:
     type: dict
   owner:
     description: The caller's identity, C(agentlab_owner). Required to write.
-    type: dict
   run_dir:
     description: The run directory.
     type: path
@@ -53,6 +52,10 @@ created:
   returned: when it writes
   type: list
   elements: dict
+  contains:
+    kind: {description: "What it is, such as a network.", type: str, sample: domain}
+    name: {description: Its name., type: str, sample: ostest_master_0}
+    host: {description: O(host)., type: str, sample: hypervisor}
 owner:
   description: The option O(owner) with the mark of the cluster's objects.
   returned: when it writes
@@ -65,6 +68,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import recorded
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
@@ -73,7 +77,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "plan": {"type": "dict"},
-            "owner": {"type": "dict"},
+            "owner": argument(owner.Caller),
             "run_dir": {"type": "path", "required": True},
             "host": {"type": "str"},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -98,7 +102,7 @@ def main() -> None:
         }
 
     def forget() -> dict[str, Any]:
-        there = recorded.forget(run_dir, check=check)
+        there = recorded.discard(run_dir, check=check)
         return {"changed": bool(there), "diff": {"before": "".join(f"{path}\n" for path in there), "after": ""}}
 
     run(module, write if module.params["state"] == "present" else forget)

@@ -9,10 +9,10 @@ module: machine_images
 short_description: Write the images of machines outside of the cluster
 version_added: 1.0.0
 description:
-  - Writes C(machines/<name>.iso) in the run directory for each machine of the plan with the image C(lab).
+  - Writes C(machines/<name>.iso) in the run directory for each machine of the plan, or of O(machines), with the image C(lab).
   - An image is the live ISO of the lab payload with an Ignition config, which has host name, addresses, SSH keys, files and units, and
     on the load balancer the configuration of haproxy.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.plan, agentlab.ocp.short.machines]
 requirements:
   - cryptography
   - libvirt-python
@@ -20,9 +20,14 @@ requirements:
   - zstandard
 options:
   directory:
-    description: The run directory, with C(ssh/id_ecdsa.pub) and C(tls/ca.crt), which the module M(agentlab.ocp.configure) writes.
+    description:
+      - The run directory, with C(ssh/id_ecdsa.pub) and C(tls/ca.crt), which the module M(agentlab.ocp.configure) writes.
+      - With O(machines) any directory. Its SSH key pair C(ssh/id_ecdsa), which logs in as C(core), is created if it does not exist.
     type: path
     required: true
+  ssh_key_file:
+    description: With O(machines), a file with further public keys that may log in.
+    type: path
   base:
     description: The live ISO. Required unless in check mode, in which it may not have been built yet.
     type: path
@@ -33,6 +38,15 @@ EXAMPLES = r"""
   agentlab.ocp.machine_images:
     plan: "{{ agentlab_plan }}"
     directory: "{{ agentlab_run_dir }}"
+    base: "{{ agentlab_payload.iso }}"
+
+- name: Write the image of a web server, without a cluster
+  agentlab.ocp.machine_images:
+    machines:
+      - name: web
+        files: {/srv/index.html: hello}
+        units: {web.service: "{{ lookup('ansible.builtin.file', 'web.service') }}"}
+    directory: /srv/mine
     base: "{{ agentlab_payload.iso }}"
 """
 
@@ -48,8 +62,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import PLAN, changed, run
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import PLAN, change_result, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.keys import ensure_ssh_key
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given, short
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import outside
 
 
@@ -57,19 +73,25 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **PLAN,
+            "machines": argument(list[short.ShortMachine]),
+            "ssh_key_file": {"type": "path"},
             "directory": {"type": "path", "required": True},
             "base": {"type": "path"},
         },
+        required_one_of=[("plan", "machines")],
+        mutually_exclusive=[("plan", "machines"), ("plan", "ssh_key_file")],
         supports_check_mode=True,
     )
 
     def write() -> dict[str, Any]:
         params, check = module.params, module.check_mode
-        plan = given.plan_of(params, module.no_log_values.update)
+        plan = given.plan_of({**params, "cluster": "machines"}, module.no_log_values.update)
         if not params["base"] and not check:
             raise ValueError("base is missing: pass the path of the lab payload's live ISO")
-        base = Path(params["base"]) if params["base"] else None
-        return changed(outside.write_images(plan, Path(params["directory"]), base, check=check))
+        base, directory = Path(params["base"]) if params["base"] else None, Path(params["directory"])
+        if params["plan"] is None and not check:
+            ensure_ssh_key(directory)
+        return change_result(outside.write_images(plan, directory, base, check=check))
 
     run(module, write)
 

@@ -35,8 +35,8 @@ options:
     required: true
   assets:
     description: The directory C(files/live) of the role P(agentlab.ocp.agent_image#role), which has the units and scripts of the live system.
+      That of the collection on this host by default.
     type: path
-    required: true
   pxe:
     description: Create the files for a network boot instead of the ISO.
     type: bool
@@ -71,13 +71,11 @@ EXAMPLES = r"""
   agentlab.ocp.node_image:
     directory: "{{ playbook_dir }}/add-nodes"
     kubeconfig: "{{ playbook_dir }}/auth/kubeconfig"
-    assets: ~/.ansible/collections/ansible_collections/agentlab/ocp/roles/agent_image/files/live
 
 - name: Create the node ISO of the day-2 nodes of a plan
   agentlab.ocp.node_image:
     directory: "{{ agentlab_run_dir }}/add-nodes"
     kubeconfig: "{{ agentlab_run_dir }}/auth/kubeconfig"
-    assets: ~/.ansible/collections/ansible_collections/agentlab/ocp/roles/agent_image/files/live
     plan: "{{ agentlab_plan }}"
 """
 
@@ -118,8 +116,10 @@ log:
   elements: str
 """
 
+from typing import Any
+
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import ASSETS, collection_path, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.node_task import create
 
 
@@ -128,7 +128,7 @@ def main() -> None:
         argument_spec={
             "directory": {"type": "path", "required": True},
             "kubeconfig": {"type": "path", "required": True},
-            "assets": {"type": "path", "required": True},
+            "assets": {"type": "path"},
             "pxe": {"type": "bool", "default": False},
             "plan": {"type": "dict"},
             "only": {"type": "list", "elements": "str", "default": []},
@@ -139,7 +139,12 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    run(module, lambda: create(module.params, check=module.check_mode))
+
+    def make() -> dict[str, Any]:
+        assets = collection_path(module.params, "assets", ASSETS)
+        return create({**module.params, "assets": assets}, check=module.check_mode)
+
+    run(module, make)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
 #!/usr/bin/python
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Do steps on the screen of a node and read it; see DOCUMENTATION."""
+"""Perform steps on the screen of a node and read it; see DOCUMENTATION."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_screen
-short_description: Do steps on the screen of a node, and read it
+short_description: Perform steps on the screen of a node, and read it
 version_added: 1.0.0
 description:
-  - Does the steps on the screen and the keyboard of a machine that runs, in their order, and returns what the screen shows as text.
+  - Performs the steps on the screen and the keyboard of a machine that runs, in their order, and returns what the screen shows as text.
   - The machine needs a screen, C(screen) in the profile. What the serial console shows is not on it.
   - Each cell is looked up in the fonts of firmware and kernel, dot by dot; a cell with other dots is V(�).
-  - In check mode nothing is done or read.
+  - In check mode no step is performed, and the screen is not read.
+  - Without a plan, on any machine of this host's libvirt.
 extends_documentation_fragment: [agentlab.ocp.module.no_diff, agentlab.ocp.lab.plan, agentlab.ocp.lab.owner]
 requirements:
   - libvirt-python
@@ -20,13 +21,20 @@ requirements:
   - zstandard
 options:
   node:
-    description: Name of the node.
+    description: Name of the node. Required with O(plan).
     type: str
-    required: true
+  domain:
+    description: Without O(plan), the machine's name in libvirt.
+    type: str
+  media:
+    description:
+      - With O(domain), a directory with ISOs from which the machine may have booted. The kernel's font is read from the first one that has a
+        kernel, or from the medium in the machine's CD drive.
+    type: path
   steps:
     description:
       - The steps; each has one of O(steps[].wait), O(steps[].press), O(steps[].type) and O(steps[].picture).
-      - Those of the plan by default, which are C(screen_steps) of the node in the profile.
+      - Those of the plan by default, which are C(screen_steps) of the node in the profile. None by default with O(domain).
     type: list
     elements: dict
     suboptions:
@@ -70,6 +78,11 @@ EXAMPLES = r"""
     node: master-0
     steps: []
   register: shown
+
+- name: Read the screen of any machine
+  agentlab.ocp.node_screen:
+    domain: fedora
+  register: shown
 """
 
 RETURN = r"""
@@ -91,14 +104,16 @@ font:
   sample: VGA text, 9x16
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import OWNER, PLAN, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import PLAN, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt import display
 from ansible_collections.agentlab.ocp.plugins.module_utils.libvirt.connection import connect
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import given
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.screen import steps, text
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 
@@ -114,28 +129,36 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **PLAN,
-            **OWNER,
-            "node": {"type": "str", "required": True},
+            "owner": argument(owner.Caller),
+            "node": {"type": "str"},
+            "domain": {"type": "str"},
+            "media": {"type": "path"},
             "steps": {"type": "list", "elements": "dict", "options": step},
             "timeout": {"type": "float", "default": steps.SECONDS},
         },
+        required_one_of=[("plan", "domain")],
+        mutually_exclusive=[("plan", "domain"), ("plan", "media")],
+        required_by={"plan": ("owner", "node")},
         supports_check_mode=True,
     )
 
     def do() -> dict[str, Any]:
-        plan = given.plan_of(module.params, module.no_log_values.update)
-        owner.of_cluster(module.params, check=module.check_mode)
-        node = display.node_of(plan, module.params["node"])
-        wanted = module.params["steps"]
-        if wanted is None:
-            wanted = node.get("screen_steps") or []
-        todo = steps.parse(wanted)
-        limited = steps.limited(todo, module.params["timeout"], "timeout")
+        params = module.params
+        wanted, name, domain = params["steps"], params["domain"], params["domain"]
+        media = Path(params["media"] or os.devnull)
+        if params["plan"] is not None:
+            plan = given.plan_of(params, module.no_log_values.update)
+            owner.of_cluster(params, check=module.check_mode)
+            node = display.node_of(plan, params["node"])
+            name, domain, media = node["name"], node["domain"], Path(plan["services"]["http"]["root"])
+            wanted = node.get("screen_steps") if wanted is None else wanted
+        todo = steps.parse(wanted or [])
+        limited = steps.with_limits(todo, params["timeout"], "timeout")
         changed = any("press" in step or "type" in step for step in todo)
         if module.check_mode:
             return {"changed": changed}
         with connect() as connection:
-            machine = display.Display(connection, node["domain"], node["name"], Path(plan["services"]["http"]["root"]))
+            machine = display.Display(connection, domain, name, media)
             steps.follow(machine, limited)
             shown = text.read(machine.picture(), machine.fonts)
         return {"changed": changed, "lines": shown.lines, "selected": shown.selected, "font": shown.font}

@@ -75,7 +75,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos import cpio, pxe
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import IGNITION_PATH, NETWORK_DIR, LiveIso
-from ansible_collections.agentlab.ocp.plugins.module_utils.files import staging
+from ansible_collections.agentlab.ocp.plugins.module_utils.files import staging_directory
 
 
 def _embedded(params: dict[str, Any]) -> list[bytes]:
@@ -87,7 +87,7 @@ def _embedded(params: dict[str, Any]) -> list[bytes]:
 
 def _write(params: dict[str, Any], check: bool) -> dict[str, Any]:
     dest = Path(params["dest"])
-    with staging(dest) as folder, LiveIso(params["path"]) as iso:
+    with staging_directory(dest) as folder, LiveIso(params["path"]) as iso:
         append = "".join(f" {karg}" for karg in params["kargs"])
         names = pxe.write_artifacts(iso, folder, params["prefix"], _embedded(params), params["base_url"], append)
         new = [

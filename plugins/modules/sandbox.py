@@ -14,7 +14,7 @@ description:
   - With C(hypervisor.egress) it reaches outside networks, with C(hypervisor.route) this host reaches it.
   - Runs on the controller, as root.
   - Without a plan, its resolver is the gateway of the first of O(networks), which M(agentlab.ocp.lab_networks) creates in it.
-extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.short.networks]
+extends_documentation_fragment: [agentlab.ocp.module, agentlab.ocp.lab.standalone, agentlab.ocp.lab.owner, agentlab.ocp.short.networks]
 requirements:
   - PyYAML
 options:
@@ -65,7 +65,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import STANDALONE, changed, run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import change_result, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import kvm, namespaces, standalone, switch, uplink
@@ -75,7 +75,12 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 def main() -> None:
     flag = {"type": "bool", "default": False}
     module = AnsibleModule(
-        argument_spec={**STANDALONE, "networks": argument(list[short.ShortNetwork]), "egress": flag, "route": flag},
+        argument_spec={
+            **standalone.OPTIONS,
+            "networks": argument(list[short.ShortNetwork]),
+            "egress": flag,
+            "route": flag,
+        },
         required_one_of=[("plan", "networks")],
         mutually_exclusive=[("plan", "networks"), ("plan", "cluster")],
         required_by={"plan": "owner", "networks": "cluster"},
@@ -102,12 +107,12 @@ def main() -> None:
                 gateways,
                 cluster["domain"],
                 lambda: kvm.domain_type(hypervisor["domain_type"]) == "kvm",
-                switched=switch.wanted(plan),
+                switched=switch.needs_switch(plan),
             )
         running = namespaces.find(state_dir)
         ways = uplink.ensure(running, plan, check=module.check_mode) if running else []
         made = [{"name": hypervisor["netns"], "before": "", "after": "running\n"}] if new else []
-        return {**changed([*made, *ways]), **({"pid": running.pid} if running else {})}
+        return {**change_result([*made, *ways]), **({"pid": running.pid} if running else {})}
 
     run(module, make)
 

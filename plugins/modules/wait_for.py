@@ -12,7 +12,7 @@ description:
   - Follows the assisted service on the rendezvous host, then the OpenShift API, as C(openshift-install agent wait-for) does, with its
     intervals and messages.
   - The messages are appended to O(log), so that they can be followed while the module waits.
-extends_documentation_fragment: [agentlab.ocp.module.no_diff]
+extends_documentation_fragment: [agentlab.ocp.module.no_diff, agentlab.ocp.lab.owner]
 requirements:
   - bcrypt
   - cryptography
@@ -41,11 +41,11 @@ options:
     required: true
   binary:
     description:
-      - A build of C(openshift-install), whose C(agent wait-for) waits, too. Messages and exit code are its own. Requires O(collection).
+      - A build of C(openshift-install), whose C(agent wait-for) waits, too. Messages and exit code are its own.
       - The module watches as without it, for the record, and ends a wait that cannot succeed.
     type: path
   collection:
-    description: The root directory of this collection, from which O(binary) gets the programs that it calls.
+    description: The root directory of this collection, from which O(binary) gets the programs that it calls. The one on this host by default.
     type: path
   stall_minutes:
     description: Give up when nothing changes for so long. V(0) keeps to upstream's limits alone.
@@ -53,17 +53,16 @@ options:
     default: 0
   plan:
     description:
-      - The plan of the cluster, C(agentlab_plan). With it machines, services of the lab and the units of the rendezvous host are looked at
+      - The plan of the cluster, C(agentlab_plan). With it machines, services of the lab and the units of the rendezvous host are checked
         too, and nothing is waited for that cannot come any more, such as a machine that is off. The failure names the cause.
       - The installation is complete only when the Job C(assisted-installer-controller) is, which upstream does not check.
-      - With O(stall_minutes=0) nothing else is looked at.
+      - With O(stall_minutes=0) nothing else is checked.
     type: dict
   owner:
     description:
       - The caller's identity, C(agentlab_owner). With it the snapshots that the plan asks for (C(snapshots)) are saved in C(snapshots) of
         the cluster's state directory, when all hosts are ready and when the cluster is installed.
       - One that exists is kept. One that cannot be saved ends the module with an error, after the installation.
-    type: dict
 """
 
 EXAMPLES = r"""
@@ -97,7 +96,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import installation
-from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
+from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import collection_path, run
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS
@@ -114,9 +114,9 @@ def main() -> None:
             "collection": {"type": "path"},
             "stall_minutes": {"type": "float", "default": 0},
             "plan": {"type": "dict"},
-            "owner": {"type": "dict"},
+            "owner": argument(owner.Caller),
         },
-        required_by={"owner": "plan", "binary": "collection"},
+        required_by={"owner": "plan"},
         supports_check_mode=True,
     )
 
@@ -132,7 +132,7 @@ def main() -> None:
             copy=Path(params["log"]),
             folder=Path(params["record"]),
             build=Path(params["binary"]) if params["binary"] else None,
-            collection=Path(params["collection"] or "."),
+            collection=collection_path(params, "collection") if params["binary"] else Path("."),
             stall=params["stall_minutes"] * 60,
         )
         seconds = round(time.monotonic() - start, 1)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.ci.calls import Failed, Verbs
+from ansible_collections.agentlab.ocp.ci.calls import VerbFailed, Verbs
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.names import STATE_DIR
 
 CLUSTER = "benchs"
@@ -53,7 +53,7 @@ def test_restore(profile: str, tmp_path: Path) -> None:
     def held() -> bool:
         try:
             verbs.call("ssh", "master-0", "--", "sudo", "systemctl", "stop", "start-cluster-installation")
-        except Failed:
+        except VerbFailed:
             return False
         return True
 

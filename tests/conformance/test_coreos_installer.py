@@ -32,7 +32,7 @@ OF_A_BUILD = dict.fromkeys((*FIRST, "dev-show-iso.sh"), "iso") | dict.fromkeys(
     ("iso-extract-pxe.sh", "customize.sh"), "folder"
 )
 
-pytestmark = pytest.mark.skipif(not CHECKOUT, reason="AGENTLAB_COREOS_INSTALLER names no checkout")
+pytestmark = pytest.mark.skipif(not CHECKOUT, reason="AGENTLAB_COREOS_INSTALLER is not a checkout")
 
 
 def run(script: Path, argument: Path | None, folder: Path) -> None:
@@ -63,7 +63,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     with LiveIso(newest) as iso:
         features = json.dumps(iso.features).encode()
     stamps = {pxe.LIVE_STAMP: b"", pxe.FEATURES: features}
-    initrd = cpio.padded(cpio.compress(cpio.archive(stamps)))
+    initrd = cpio.pad_data(cpio.compress(cpio.archive(stamps)))
     plain, full, small = work / "plain.iso", folder / "lab-live-iso.x86_64.iso", work / "minimal.iso"
     fixtures.build(plain, area=1 << 18)
     build.rebuild(plain, full, {"coreos/features.json": features, "images/pxeboot/initrd.img": initrd})

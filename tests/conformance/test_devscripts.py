@@ -130,7 +130,7 @@ def normal_network(host: dict[str, Any], plan: Plan) -> None:
                 del interface[family]
         if interface.get("mtu") == 1500:
             del interface["mtu"]
-        # How often the link is looked at, without which a bond never fails over, and the MAC that the first NIC gives it.
+        # How often the link is checked, without which a bond never fails over, and the MAC that the first NIC gives it.
         interface.get("link-aggregation", {}).pop("options", None)
         interface.pop("copy-mac-from", None)
     if any(interface["type"] == "bond" for interface in network["interfaces"]):
@@ -322,7 +322,7 @@ def test_presets_are_the_same(topology: str) -> None:
         for suffix, field in variables.SIZES.items():
             if f"{prefix}_{suffix}" in found:
                 assert int(found[f"{prefix}_{suffix}"]) == getattr(sizes[role], field)
-    forced = {prefix for role, prefix in variables.ROLE_PREFIXES.items() if role in scenarios.forced(topology)}
+    forced = {prefix for role, prefix in variables.ROLE_PREFIXES.items() if role in scenarios.forced_roles(topology)}
     text = (CHECKOUT / "common.sh").read_text(encoding="utf-8")
     branch = re.search(rf'^ +"{row.scenario}" \)\n(.*?)^ +;;', text, re.DOTALL | re.MULTILINE)
     assert branch

@@ -58,7 +58,7 @@ def test_what_is_asked_for_is_locked(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_lock_files_name_no_index(name: str) -> None:
+def test_lock_files_have_no_index(name: str) -> None:
     assert not re.search(r"://|^--?[a-z]", (ROOT / f"requirements{name}.lock").read_text(), re.MULTILINE)
 
 

@@ -44,6 +44,10 @@ PLACES = {
         r"""["'](?:run/)?(?:tls/ca\.|ssh/id_ecdsa|auth/kube|lab-payload\.|logs/[\w-]+\.(?:jsonl?|log)\b)|["'](?:tls|ssh|auth)["'] ?/ ?["']""",
         {f"{LIBRARIES}/vocabulary.py"},
     ),
+    "directories of a hypervisor, which a plan has as fields": (
+        r"(?:process|pool|console|services)_dir\([^)]*\[",
+        {f"{LIBRARIES}/plan/hypervisors.py"},
+    ),
     "variable of the only token of release 4.17": (r"AGENT_AUTH_TOKEN", {f"{LIBRARIES}/releases/model.py"}),
     "name of the web console": (r"console-openshift-console\.", {f"{LIBRARIES}/vocabulary.py"}),
     # The service has names of its own, a mix of the two.

@@ -70,7 +70,7 @@ def test_paths_exist(name: str) -> None:
 
 
 def test_contributing_has_whole_paths() -> None:
-    """As its rule says: each path is one of the checkout, or one below the libraries."""
+    """Each path is one of the checkout, or one below the libraries."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     written = {name.rstrip("/") for found in NAME.findall(text) for name in alternatives(found)}
     paths = {name for name in written if "/" in name or name.endswith(".py")}

@@ -82,6 +82,24 @@ def test_variables_are_documented(role: str) -> None:
     assert {name: given.get(name, documented[name]) for name in documented} == documented
 
 
+@pytest.mark.parametrize("role", ROLES)
+def test_roles_of_a_plan_run_for_each_plan_of_a_play(role: str) -> None:
+    """Ansible calls a role once in a play, even if another cluster was planned since, unless its metadata allow more."""
+    folder = ROOT / "roles" / role
+    texts = [path.read_text() for part in ("defaults", "tasks") for path in sorted((folder / part).glob("*.yml"))]
+    planned = re.search(r"agentlab_(plan|run_dir)\b", "".join(texts)) is not None
+    assert load(folder / "meta/main.yml").get("allow_duplicates", False) == planned
+
+
+@pytest.mark.parametrize("role", sorted({*ROLES} - {"plan"}))
+def test_roles_read_the_run_directory_of_the_plan(role: str) -> None:
+    """The default of the role plan is not visible to a role in a later play, or after an included one."""
+    used = any("agentlab_run_dir" in path.read_text() for path in (ROOT / "roles" / role).rglob("*.yml"))
+    path = ROOT / "roles" / role / "defaults/main.yml"
+    found = load(path).get("agentlab_run_dir") if path.exists() else None
+    assert found == ("{{ agentlab_planned.run_dir | default('') }}" if used else None)
+
+
 def test_files_of_a_run_have_the_names_that_its_writers_give_them() -> None:
     """Whatever a path names below the run directory, or a directory that is this one unless another is set."""
     known = {value for name, value in vars(RunFile).items() if name.isupper()}

@@ -59,7 +59,7 @@ def writers(tree: ast.AST) -> Iterator[int]:
             one.value for one in (*node.args, *(key.value for key in node.keywords)) if isinstance(one, ast.Constant)
         ]
         if name in ("write_text", "write_bytes") or (
-            name in ("open", "fdopen", "_Whole")
+            name in ("open", "fdopen", "_CompleteWriter")
             and any(
                 isinstance(mode, str) and 0 < len(mode) <= 3 and set(mode) <= set("rwxab+t") and set(mode) & set("wxa+")
                 for mode in modes

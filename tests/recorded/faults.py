@@ -140,7 +140,7 @@ def _expected(plan: Plan) -> int:
 def _plan(job: jobs.Job) -> Plan:
     given = job["profile"]
     source = profile.Source(given, "job", {}, []) if isinstance(given, dict) else profile.read(given)
-    return build.build(profile.validated(source, "ostest"), "ostest")
+    return build.build(profile.validated_profile(source, "ostest"), "ostest")
 
 
 def _register(url: str, plan: Plan) -> str:

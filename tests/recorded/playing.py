@@ -67,7 +67,7 @@ class Service(AssistedClient):
         self.player = player
 
     def get(self, path: str, **query: str) -> Any:
-        found = replay.assisted(self.player, path_of(path, query))
+        found = replay.service_answer(self.player, path_of(path, query))
         if found is None or not found.status:
             raise AssistedError(f"{self.base}{path}: no answer")
         if found.status >= 300:

@@ -67,9 +67,9 @@ class Proxy:
 
     def _keep(self, request: web.Request, raw: bytes, status: int, answer: Any) -> None:
         scheme = next((name for header, name in SCHEMES.items() if request.headers.get(header)), "")
-        said = decoded(raw, request.content_type)
+        body = decoded(raw, request.content_type)
         if self.out:
-            entry = {"method": request.method, "path": request.raw_path, "scheme": scheme, "request": said,
+            entry = {"method": request.method, "path": request.raw_path, "scheme": scheme, "request": body,
                      "status": status, "answer": answer}  # fmt: skip
             self.out.write(json.dumps(entry, separators=(",", ":")) + "\n")
             self.out.flush()
@@ -78,7 +78,7 @@ class Proxy:
         try:
             operation = self.description.operation(request.method, request.path)["operationId"]
             self.exchanges[f"{operation} {status}"] += 1
-            self.description.exchange(request.method, request.path, said, status, answer)
+            self.description.exchange(request.method, request.path, body, status, answer)
         except jsonschema.ValidationError as error:
             self.wrong[f"{request.method} {request.path} {status}: {error.json_path}: {error.message[:300]}"] += 1
         except AssertionError as error:

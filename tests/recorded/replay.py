@@ -43,7 +43,7 @@ class Replay:
     def here(self, text: str) -> str:
         return UUID.sub(lambda match: self.ids.get(match[0], match[0]), text)
 
-    async def say(self, exchange: Exchange) -> Any:
+    async def send(self, exchange: Exchange) -> Any:
         """Repeat one; its status must be the recorded one. Learns the ids in the answer, and returns it."""
         body = json.loads(self.here(json.dumps(exchange.request))) if exchange.request is not None else None
         status, answer = await self.call(exchange.method, self.here(exchange.path), body, exchange.scheme)

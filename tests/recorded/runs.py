@@ -48,7 +48,7 @@ def good(run_dir: Path, profile: str = "compact_ipv4", hosts: int | None = None)
 
 
 def failed(run_dir: Path, text: str = "", lines: int = 300) -> Path:
-    """An installation that failed: a machine was powered off. text: what hosts and logs say beside."""
+    """An installation that failed: a machine was powered off. text: added to what hosts and logs report."""
     names = _plan(run_dir, "compact_ipv4", None)
     cause = f"VM ut_master_1 (master-1) is shut off{text}"
     until = event("run", "", at=START + 200)["time"]  # of the machine that is off
@@ -62,8 +62,8 @@ def failed(run_dir: Path, text: str = "", lines: int = 300) -> Path:
         (201, "message", "wait", "", f"Cluster has hosts in error{text}"),
     ]
     events += [
-        event(kind, name, state, said, level="error" if state else "warning", at=START + at)
-        for at, kind, name, state, said in more
+        event(kind, name, state, reason, level="error" if state else "warning", at=START + at)
+        for at, kind, name, state, reason in more
     ]
     events += [
         event(
@@ -79,7 +79,9 @@ def failed(run_dir: Path, text: str = "", lines: int = 300) -> Path:
     events += _stage("wait", 60, 300, failure=f"Wait for the installation: bootstrap process returned error: {cause}")
     events += [event("stage", "gather", "started", at=START + 301), event("stage", "gather", "ok", at=START + 311)]
     found = {cause: "agentlab boot", "also something": "agentlab wait"}
-    events += [event("cause", "", text=said, level="error", next=step, at=START + 310) for said, step in found.items()]
+    events += [
+        event("cause", "", text=reason, level="error", next=step, at=START + 310) for reason, step in found.items()
+    ]
     _write(run_dir, events)
     (run_dir / "logs/wait-for.log").write_text(
         f'time="2026-01-01T00:02:31Z" level=warning msg="Cluster has hosts in error{text}"\n'

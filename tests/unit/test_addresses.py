@@ -53,7 +53,7 @@ _AGAIN = re.compile(
 )
 
 
-def test_no_one_spells_them_again() -> None:
+def test_they_are_not_spelled_elsewhere() -> None:
     """Brackets in a URL, the family of a text, patterns of hardware addresses."""
     found = [
         f"{path.relative_to(ROOT)}:{number}: use module_utils/addresses.py: {line.strip()}"

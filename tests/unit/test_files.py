@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import files, log
-from ansible_collections.agentlab.ocp.plugins.module_utils.signals import Terminated, raised
+from ansible_collections.agentlab.ocp.plugins.module_utils.signals import Termination, raise_terminated
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import events, write_atomic
 
 WRITER = """
@@ -27,9 +27,9 @@ kind, target = sys.argv[1:]
 if kind == "named":
     files._NO_TMPFILE = {21, 22, 95}
     files.os.O_TMPFILE = 0o20000000 | 0o200000 | 0o7777  # what no file system takes
-with signals.raised():
+with signals.raise_terminated():
     if kind == "staging":
-        with files.staging(Path(target).parent) as work:
+        with files.staging_directory(Path(target).parent) as work:
             (work / "part").write_bytes(bytes(1 << 20))
             print("begun", flush=True)
             time.sleep(60)
@@ -148,7 +148,7 @@ def test_a_killed_writer_leaves_nothing(tmp_path: Path, how: str, number: signal
 
 def test_signals_are_exceptions_and_become_exit_codes() -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
-    with pytest.raises(Terminated, match="interrupted by SIGTERM") as caught, raised():
+    with pytest.raises(Termination, match="interrupted by SIGTERM") as caught, raise_terminated():
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(1)
     assert caught.value.exit_code == 143
@@ -158,7 +158,7 @@ def test_signals_are_exceptions_and_become_exit_codes() -> None:
 def test_an_ignored_signal_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with raised():
+        with raise_terminated():
             os.kill(os.getpid(), signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
@@ -182,7 +182,7 @@ def test_a_child_keeps_the_staging_of_a_killed_parent(tmp_path: Path) -> None:
 import os, subprocess, sys
 from pathlib import Path
 from ansible_collections.agentlab.ocp.plugins.module_utils import files
-with files.staging(Path(sys.argv[1]), inherited=True) as path:
+with files.staging_directory(Path(sys.argv[1]), inherited=True) as path:
     child = subprocess.Popen(["sleep", "60"], close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     print(path, child.pid, flush=True)
     os.kill(os.getpid(), 9)

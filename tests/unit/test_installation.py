@@ -25,9 +25,9 @@ class Waited:
         self.build, self.collection = build, collection
         return self.wait
 
-    def wait(self, event: str, directory: Path, say: Any, show: Any, **options: Any) -> Outcome:
+    def wait(self, event: str, directory: Path, report: Any, show: Any, **options: Any) -> Outcome:
         self.options = options
-        say("info", "Cluster is installed")
+        report("info", "Cluster is installed")
         show({"status": "installed"}, [])
         return self.outcome
 

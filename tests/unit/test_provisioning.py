@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import provisioning
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import cluster_record
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary import Given
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary import InstallerBuild
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.cluster import Result
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
@@ -20,7 +20,7 @@ FAKE = """#!/bin/sh
 echo "$@" >> {calls}
 {body}
 """
-SAID = """echo 'level=info msg="  master-1: deploying"' >&2"""
+REPORTS = """echo 'level=info msg="  master-1: deploying"' >&2"""
 
 
 def planned(**values: Any) -> Any:
@@ -28,31 +28,32 @@ def planned(**values: Any) -> Any:
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Given:
+def given(tmp_path: Path) -> InstallerBuild:
     """A program that reports something, and the run directory of a plan."""
     directory = tmp_path / "run"
     directory.mkdir()
     return write(
-        Given(tmp_path / "openshift-install", directory, ROOT, tmp_path / "cache", "registry.test/release:1"), SAID
+        InstallerBuild(tmp_path / "openshift-install", directory, ROOT, tmp_path / "cache", "registry.test/release:1"),
+        REPORTS,
     )
 
 
-def write(given: Given, body: str) -> Given:
+def write(given: InstallerBuild, body: str) -> InstallerBuild:
     given.program.write_text(FAKE.format(calls=given.program.with_name("calls"), body=body))
     given.program.chmod(0o755)
     return given
 
 
-def create(plan: Any, given: Given) -> Result:
+def create(plan: Any, given: InstallerBuild) -> Result:
     logs = given.directory / "logs"
     return provisioning.create(plan, given, copy=logs / "create-cluster.log", folder=logs, seconds=60)
 
 
-def events(given: Given) -> list[dict[str, Any]]:
+def events(given: InstallerBuild) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (given.directory / RunFile.EVENTS).read_text().splitlines()]
 
 
-def test_messages_are_in_the_log_and_the_events(given: Given) -> None:
+def test_messages_are_in_the_log_and_the_events(given: InstallerBuild) -> None:
     plan = planned()
     assert provisioning.missing(plan, given.directory) and not (given.directory / "logs").exists()
     assert create(plan, given) == Result(changed=True)
@@ -67,7 +68,7 @@ def test_messages_are_in_the_log_and_the_events(given: Given) -> None:
     assert create(plan, given) == Result(changed=False)
 
 
-def test_a_failed_bootstrap_names_its_logs(given: Given) -> None:
+def test_a_failed_bootstrap_names_its_logs(given: InstallerBuild) -> None:
     """They are gathered from the machines of the plan, with the key of the run."""
     plan, directory = planned(), given.directory
     bundle = directory / "log-bundle-1.tar.gz"
@@ -85,7 +86,7 @@ def test_a_failed_bootstrap_names_its_logs(given: Given) -> None:
     assert not cluster_record.complete(directory)
 
 
-def test_what_is_refused_before_anything_is_run(given: Given) -> None:
+def test_what_is_refused_before_anything_is_run(given: InstallerBuild) -> None:
     path = given.directory / RunFile.INSTALL_CONFIG
     path.write_text("apiVersion: v1\nplatform: 7\n")
     for refused in (lambda: create(planned(), given), lambda: provisioning.missing(planned(), given.directory)):
@@ -94,7 +95,7 @@ def test_what_is_refused_before_anything_is_run(given: Given) -> None:
     assert not given.program.with_name("calls").exists()
 
 
-def test_a_plan_of_another_flow(given: Given) -> None:
+def test_a_plan_of_another_flow(given: InstallerBuild) -> None:
     with pytest.raises(ValueError, match="this plan is not one of `flow: ipi`"):
         create(planned(flow="agent"), given)
     assert not (given.directory / "logs").exists()

@@ -28,7 +28,7 @@ def usual() -> Iterator[None]:
 def test_only_the_first_one_interrupts(first: signal.Signals, second: signal.Signals) -> None:
     """A second Ctrl-C, or SIGTERM after Ctrl-C, does not interrupt what cleans up."""
     done = []
-    with pytest.raises(KeyboardInterrupt) as ended, signals.raised(), signals.once():
+    with pytest.raises(KeyboardInterrupt) as ended, signals.raise_terminated(), signals.first_only():
         try:
             signal.raise_signal(first)
         finally:
@@ -44,7 +44,7 @@ def test_only_the_first_one_interrupts(first: signal.Signals, second: signal.Sig
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_signal_waits_for_the_end_of_the_block(number: signal.Signals) -> None:
     done = []
-    with pytest.raises(KeyboardInterrupt) as ended, signals.raised(), signals.deferred():
+    with pytest.raises(KeyboardInterrupt) as ended, signals.raise_terminated(), signals.defer_signals():
         signal.raise_signal(number)
         signal.raise_signal(number)
         done.append("whole")
@@ -54,11 +54,11 @@ def test_a_signal_waits_for_the_end_of_the_block(number: signal.Signals) -> None
 
 def test_a_signal_that_is_ignored_stays_so() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with signals.raised(), signals.once(), signals.deferred():
+    with signals.raise_terminated(), signals.first_only(), signals.defer_signals():
         signal.raise_signal(signal.SIGHUP)
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
 def test_an_error_is_not_lost_without_a_signal() -> None:
-    with pytest.raises(ValueError, match="x"), signals.once(), signals.deferred():
+    with pytest.raises(ValueError, match="x"), signals.first_only(), signals.defer_signals():
         raise ValueError("x")

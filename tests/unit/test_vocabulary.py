@@ -16,7 +16,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.reload import on_node
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import (
     ClusterStatus,
     Component,
-    Finalizing,
+    FinalizingStage,
     HostStatus,
     Port,
     Stage,
@@ -31,7 +31,9 @@ FILES = [
     if "machine_os/files" not in str(path)
 ]
 # Texts that are nothing else: a word such as "Done" or "cli" has other meanings.
-TEXTS = {text for owner in (Stage, Finalizing) for name, text in vars(owner).items() if name[0] != "_" and " " in text}
+TEXTS = {
+    text for owner in (Stage, FinalizingStage) for name, text in vars(owner).items() if name[0] != "_" and " " in text
+}
 TEXTS |= {text for name, text in vars(Component).items() if name[0] != "_" and text.startswith("agent-installer-")} | {
     vocabulary.LAB_VERSION
 }
@@ -72,7 +74,7 @@ def spelled(text: str) -> bool:
     return text in TEXTS or ("\n" not in text and not EXAMPLE.search(text) and PORTS.search(text) is not None)
 
 
-def test_no_one_spells_them_again() -> None:
+def test_they_are_not_spelled_elsewhere() -> None:
     found = []
     for path in FILES:
         name = str(path.relative_to(ROOT))
@@ -110,7 +112,7 @@ def test_components() -> None:
 
 
 def test_lists_are_complete() -> None:
-    for owner, listed in ((Stage, vocabulary.STAGES), (Finalizing, vocabulary.FINALIZING_STAGES)):
+    for owner, listed in ((Stage, vocabulary.STAGES), (FinalizingStage, vocabulary.FINALIZING_STAGES)):
         assert sorted(text for name, text in vars(owner).items() if name[0] != "_") == sorted(listed)
 
 

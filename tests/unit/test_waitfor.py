@@ -162,20 +162,20 @@ def state(directory: Path, version: str = "4.22.0", fips: bool = False, platform
 
 
 def wait(directory: Path, world: World, event: str = "install-complete") -> tuple[int, list[tuple[str, str]]]:
-    said: list[tuple[str, str]] = []
-    outcome = waitfor.wait_for(event, directory, lambda *message: said.append(message), clock=world.clock)
-    return outcome.exit_code, said
+    reported: list[tuple[str, str]] = []
+    outcome = waitfor.wait_for(event, directory, lambda *message: reported.append(message), clock=world.clock)
+    return outcome.exit_code, reported
 
 
-def shown(said: list[tuple[str, str]]) -> list[str]:
-    return [f"{level}: {_UNTIL.sub('', text)}" for level, text in said if level != "debug"]
+def shown(reported: list[tuple[str, str]]) -> list[str]:
+    return [f"{level}: {_UNTIL.sub('', text)}" for level, text in reported if level != "debug"]
 
 
 def test_to_the_end(directory: Path, world: World, port: int) -> None:
     world.installed()
-    code, said = wait(directory, world)
+    code, reported = wait(directory, world)
     assert code == 0
-    assert shown(said) == [
+    assert shown(reported) == [
         "info: Bootstrap Kube API Initialized",
         "info: Bootstrap configMap status is complete",
         "info: Cluster installation in progress",
@@ -191,8 +191,8 @@ def test_to_the_end(directory: Path, world: World, port: int) -> None:
         'info: Login to the console with user: "kubeadmin", and password: "word"',
     ]
     (directory / "auth/kubeadmin-password").unlink()
-    code, said = wait(directory, world)
-    assert code == 0 and said[-1][0] == "warning"
+    code, reported = wait(directory, world)
+    assert code == 0 and reported[-1][0] == "warning"
 
 
 def test_a_recording_of_an_installation_plays_it_again(
@@ -210,14 +210,14 @@ def test_a_recording_of_an_installation_plays_it_again(
     found = replay.find(tmp_path / "record")
     assets = tmp_path / "assets"
     assets.mkdir()
-    with server.ReplayServer(server.Playing(found, 1000), "127.0.0.1", 0, b"") as played:
+    with server.ReplayServer(server.ReplayClock(found, 1000), "127.0.0.1", 0, b"") as played:
         monkeypatch.setattr(waitfor, "AssistedClient", functools.partial(AssistedClient, port=played.server_port))
         server.assets(assets, found, "127.0.0.1", played.url)
         thread = threading.Thread(target=played.serve_forever, args=(0.05,))
         thread.start()
         while played.playing.position() < found.recording.length:
             time.sleep(0.01)
-        code, said = wait(assets, world)
+        code, reported = wait(assets, world)
         played.shutdown()
         thread.join()
     assert code == 0
@@ -225,7 +225,7 @@ def test_a_recording_of_an_installation_plays_it_again(
     wanted = "\n".join(shown(first))
     for there, now in here.items():
         wanted = wanted.replace(there, now)
-    assert "\n".join(shown(said)) == wanted
+    assert "\n".join(shown(reported)) == wanted
 
 
 def test_cancelled_is_reported_with_its_operators(directory: Path, world: World) -> None:
@@ -238,9 +238,9 @@ def test_cancelled_is_reported_with_its_operators(directory: Path, world: World)
         f"{SERVICE}/clusters/c": lambda seconds: World.cluster("installing" if seconds < 10 else "cancelled"),
         "/apis/config.openshift.io/v1/clusteroperators": {"items": [operator("dns", *bad)]},
     }
-    code, said = wait(directory, world)
+    code, reported = wait(directory, world)
     assert code == 5
-    assert shown(said) == [
+    assert shown(reported) == [
         "info: Cluster installation in progress",
         "info: Cluster installation cancelled",
         "error: Cluster operator dns Degraded is True with AsExpected: bad",
@@ -253,9 +253,9 @@ def test_cancelled_is_reported_with_its_operators(directory: Path, world: World)
 
 def test_stuck_in_ready_reports_that_operators_cannot_be_listed(directory: Path, world: World, port: int) -> None:
     world.answers[f"{SERVICE}/clusters/c"] = World.cluster("ready")
-    code, said = wait(directory, world, "bootstrap-complete")
+    code, reported = wait(directory, world, "bootstrap-complete")
     assert code == 5 and 60 < world.clock.now - START < 70
-    [(level, text)] = [message for message in said if "ClusterOperator" in message[1]]
+    [(level, text)] = [message for message in reported if "ClusterOperator" in message[1]]
     assert level == "error"
     assert text == (
         "Attempted to gather ClusterOperator status after wait failure: listing ClusterOperator objects: "
@@ -265,10 +265,10 @@ def test_stuck_in_ready_reports_that_operators_cannot_be_listed(directory: Path,
 
 def test_no_router_ca_fails_with_help(directory: Path, world: World) -> None:
     del world.installed().answers["/api/v1/namespaces/openshift-config-managed/configmaps/default-ingress-cert"]
-    code, said = wait(directory, world)
+    code, reported = wait(directory, world)
     assert code == 6
     text = 'fetching default-ingress-cert configmap from openshift-config-managed namespace: configmaps "default-ingress-cert" not found'
-    assert shown(said)[-3:] == [f"error: {text}", f"error: {waitfor.TROUBLESHOOTING}", f"error: {text}"]
+    assert shown(reported)[-3:] == [f"error: {text}", f"error: {waitfor.TROUBLESHOOTING}", f"error: {text}"]
     assert waitfor.TROUBLESHOOTING.splitlines()[3] == (
         "The 'wait-for install-complete' subcommand can then be used to continue the installation"
     )
@@ -277,9 +277,9 @@ def test_no_router_ca_fails_with_help(directory: Path, world: World) -> None:
 def test_unstable_operators(directory: Path, world: World) -> None:
     moving = operator("dns", condition("Progressing", "True", "moving"))
     world.installed().answers["/apis/config.openshift.io/v1/clusteroperators"] = {"items": [SETTLED, moving]}
-    code, said = wait(directory, world)
+    code, reported = wait(directory, world)
     assert code == 7
-    assert shown(said)[-2:] == [
+    assert shown(reported)[-2:] == [
         'error: Error checking cluster operator Progressing status: "context deadline exceeded"',
         "error: These cluster operators were not stable: [dns]",
     ]
@@ -289,13 +289,13 @@ def test_unstable_operators(directory: Path, world: World) -> None:
 def test_fips(directory: Path, world: World, version: str, verified: bool) -> None:
     world.installed()
     state(directory, version, fips=True)
-    code, said = wait(directory, world)
-    assert code == 0 and (("info", "Verified FIPS mode is enabled on cluster") in said) is verified
+    code, reported = wait(directory, world)
+    assert code == 0 and (("info", "Verified FIPS mode is enabled on cluster") in reported) is verified
     world.answers[f"{MACHINE_CONFIG}/machineconfigs/rendered-master"]["spec"]["fips"] = False
     assert wait(directory, world)[0] == (6 if verified else 0)
     del world.answers[f"{MACHINE_CONFIG}/machineconfigpools/worker"]
-    code, said = wait(directory, world)
-    assert not verified or (code == 6 and said[-1][1].startswith("failed to verify FIPS mode: GET "))
+    code, reported = wait(directory, world)
+    assert not verified or (code == 6 and reported[-1][1].startswith("failed to verify FIPS mode: GET "))
 
 
 def test_limit_of_the_release_of_a_plain_directory(directory: Path, world: World, port: int) -> None:

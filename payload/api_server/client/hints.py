@@ -42,7 +42,7 @@ TESTS: dict[str, Callable[[Disk, Any], bool]] = {
 }
 
 
-def accepted(disks: Sequence[Disk], hints: Mapping[str, Any]) -> list[Disk]:
+def disks_accepted(disks: Sequence[Disk], hints: Mapping[str, Any]) -> list[Disk]:
     """Return the eligible disks that match every hint. ValueError names an unknown hint.
 
     The order is that of `disks`; without hints all match. Hints are those of the install-config's `rootDeviceHints`;

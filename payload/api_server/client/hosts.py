@@ -129,7 +129,7 @@ def update_for(host: Host, inventory: Inventory, config: HostConfig | None, fenc
     if config is not None and config.role and config.role != host.get("role"):
         update["host_role"] = config.role
     if config is not None and config.hints:
-        disks = root_hints.accepted(inventory.get("disks", []), config.hints)
+        disks = root_hints.disks_accepted(inventory.get("disks", []), config.hints)
         ident = disks[0]["id"] if disks else root_hints.NOT_FOUND
         if host.get("installation_disk_id") != ident:
             update["disks_selected_config"] = [{"id": ident, "role": "install"}]

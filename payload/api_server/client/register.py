@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ....plugins.module_utils.assisted import registration
-from ....plugins.module_utils.assisted.registration import ClientError, one, pull_secret
+from ....plugins.module_utils.assisted.registration import ClientError, first_document, pull_secret
 from ....plugins.module_utils.documents import load_json, read_file
 from .rest import Rest, RestError
 
@@ -44,7 +44,7 @@ def infra_env_params(folder: Path, environment: Mapping[str, str], cluster_id: s
     They are InfraEnv, pull secret and NMStateConfigs. `cluster_id` None registers it unbound. The type of the image is
     that of `IMAGE_TYPE_ISO`, `full-iso` by default. Absent fields are left out.
     """
-    infra = one(folder, "infraenv.yaml", "InfraEnv")
+    infra = first_document(folder, "infraenv.yaml", "InfraEnv")
     spec = infra.get("spec") or {}
     proxy = spec.get("proxy") or {}
     sources = spec.get("additionalNTPSources") or []

@@ -69,7 +69,7 @@ def _validated(name: str, folder: Path) -> Any:
     return document.value
 
 
-def known(name: str, field: str, values: Iterable[str], choices: Container[str]) -> None:
+def check_known(name: str, field: str, values: Iterable[str], choices: Container[str]) -> None:
     """Raise BadTable unless all `values` of a table's field are names that exist."""
     for value in values:
         if value not in choices:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from ....plugins.module_utils.vocabulary import Status
 from .. import state, validations
-from ..document import tracked
+from ..document import tracked_document
 from ..objects import Cluster, MonitoredOperator
 from ..state import ClusterCondition, ClusterEffect, ClusterTrigger
 from ..tables import BEFORE_INSTALL, FINALIZING_NOT_FAILING, finalizing_setting
@@ -43,7 +43,7 @@ class ClusterMachine(HostMachine):
                 cluster_id=ident,
             )
             self.results[ident] = results
-            cluster["validations_info"] = validations.shown(results)
+            cluster["validations_info"] = validations.validations_info(results)
         results = self.results.get(ident, {})
         ignored = self._ignored(cluster, "cluster", results)
         now = self.clock()
@@ -60,8 +60,10 @@ class ClusterMachine(HostMachine):
         installing_since = now - float(cluster.get("_install_at", now))
 
         conditions: dict[ClusterCondition, Callable[[], bool]] = {
-            ClusterCondition.INPUT: lambda: validations.passed(results, validations.CLUSTER_INPUT, ignored),
-            ClusterCondition.SUFFICIENT: lambda: validations.passed(results, validations.CLUSTER_SUFFICIENT, ignored),
+            ClusterCondition.INPUT: lambda: validations.all_passed(results, validations.CLUSTER_INPUT, ignored),
+            ClusterCondition.SUFFICIENT: lambda: validations.all_passed(
+                results, validations.CLUSTER_SUFFICIENT, ignored
+            ),
             ClusterCondition.ALL_PREPARED: lambda: (
                 bool(statuses) and all(other == Status.PREPARED for other in statuses)
             ),
@@ -132,7 +134,7 @@ class ClusterMachine(HostMachine):
                 # The API of a single-node cluster is on the node itself.
                 view, ident = self.view(cluster), next(iter(self.hosts_of(ident)), "")
                 own = [{"cluster_id": cluster["id"], "ip": ip} for ip in validations.own_addresses(view, ident)]
-                tracked(cluster).set(api_vips=own, ingress_vips=own)
+                tracked_document(cluster).set(api_vips=own, ingress_vips=own)
         elif effect == ClusterEffect.PREPARE_TIMED_OUT:
             reason = "Installation failed. Try again, and contact support if the issue persists."
             cluster["last-installation-preparation"] = {"status": "failed", "reason": reason}

@@ -9,7 +9,7 @@ from ....plugins.module_utils.vocabulary import ClusterStatus, Stage, Status
 from .. import inventory as inv
 from .. import state, validations
 from ..connectivity import Reach
-from ..document import tracked
+from ..document import tracked_document
 from ..objects import Cluster, Host
 from ..state import HostCondition, HostEffect, HostTrigger
 from ..tables import AFTER_REBOOT, PROGRESSING, WAITING_FOR_OTHERS, stage_setting
@@ -35,7 +35,7 @@ class HostMachine(Views):
             self.results.get(host["id"]), results, "host_validation_failed", "host_validation_fixed", host=host
         )
         self.results[host["id"]] = results
-        host["validations_info"] = validations.shown(results)
+        host["validations_info"] = validations.validations_info(results)
         return results
 
     def refresh_host(self, host: Host, view: validations.View) -> None:
@@ -60,7 +60,7 @@ class HostMachine(Views):
             host,
             HostTrigger.REFRESH,
             lambda name: conditions[name](),
-            FAILING_VALIDATIONS=validations.failing(results),
+            FAILING_VALIDATIONS=validations.failing_messages(results),
             FAILING_CONDITIONS="\n".join(unknown),
             STAGE=stage,
             MAX_TIME=_minutes_text(limit),
@@ -116,9 +116,9 @@ class HostMachine(Views):
             HostCondition.INVENTORY: lambda: (
                 ident in view.inventories and results["inventory-not-fully-truncated"][1] == "success"
             ),
-            HostCondition.MIN_HARDWARE: lambda: validations.passed(results, validations.MIN_HARDWARE, ignored),
-            HostCondition.INPUT: lambda: validations.passed(results, validations.INPUT, ignored),
-            HostCondition.SUFFICIENT: lambda: validations.passed(results, validations.SUFFICIENT, ignored),
+            HostCondition.MIN_HARDWARE: lambda: validations.all_passed(results, validations.MIN_HARDWARE, ignored),
+            HostCondition.INPUT: lambda: validations.all_passed(results, validations.INPUT, ignored),
+            HostCondition.SUFFICIENT: lambda: validations.all_passed(results, validations.SUFFICIENT, ignored),
             HostCondition.CLUSTER_PREPARING: lambda: cluster["status"] == Status.PREPARING,
             HostCondition.CLUSTER_INSTALLING: lambda: (
                 cluster["status"] in (Status.INSTALLING, Status.FINALIZING, Status.PENDING_USER_ACTION)
@@ -152,12 +152,12 @@ class HostMachine(Views):
             host["progress"] = {**host["progress"], "stage_timed_out": True}
             self.event("host_stage_timed_out", host=host, stage=stage, minutes=round(limit / 60))
         elif effect == HostEffect.RESET_FAILED_IMAGES and results["container-images-available"][1] == "failure":
-            tracked(host).drop("images_status")
+            tracked_document(host).drop("images_status")
         elif effect in (HostEffect.LOST, HostEffect.FOUND):
             host["connection_timed_out"] = effect == HostEffect.LOST
         elif effect == HostEffect.RESTART_STAGE_CLOCK:
-            tracked(host).touch("_stage_at", now)
-            tracked(host).touch("_stage_info_at", now)
+            tracked_document(host).touch("_stage_at", now)
+            tracked_document(host).touch("_stage_info_at", now)
         elif effect == HostEffect.LOGS_TIMED_OUT:
             host["logs_info"] = "timeout"
 
@@ -214,19 +214,19 @@ class HostMachine(Views):
             self.results.get(ident), results, "host_validation_failed", "host_validation_fixed", host=host
         )
         self.results[ident] = results
-        host["validations_info"] = validations.shown(results)
+        host["validations_info"] = validations.validations_info(results)
         conditions = {
             HostCondition.ONLINE: connected,
             HostCondition.CONNECTED: connected and host.get("media_status") != "disconnected",
             HostCondition.INVENTORY: ident in self.inventories
             and results["inventory-not-fully-truncated"][1] == "success",
-            HostCondition.SUFFICIENT: validations.passed(results, validations.UNBOUND_REQUIRED),
+            HostCondition.SUFFICIENT: validations.all_passed(results, validations.UNBOUND_REQUIRED),
         }
         self.trigger(
             host,
             HostTrigger.REFRESH,
             lambda name: conditions.get(name, False),
-            FAILING_VALIDATIONS=validations.failing(results),
+            FAILING_VALIDATIONS=validations.failing_messages(results),
         )
 
 

@@ -1,6 +1,6 @@
 """Documents of the service, and what is derived from them: parsed inventories, reachability, settings, images.
 
-Derived things live in memory and are rebuilt from the documents; a host or cluster is looked at again only when something of it
+Derived things live in memory and are rebuilt from the documents; a host or cluster is evaluated again only when something of it
 changed, or when time alone may move it.
 """
 
@@ -19,7 +19,7 @@ from .. import settings, validations
 from ..bodies import ConnectivityReport
 from ..config import Config, requirements_for
 from ..connectivity import Reach
-from ..document import tracked
+from ..document import tracked_document
 from ..errors import ApiError
 from ..hardware import Inventory, Requirement
 from ..metrics import Metrics
@@ -77,7 +77,7 @@ class Index:
             if "inventory" in host:
                 self.inventories[host["id"]] = load_json(host["inventory"], name="inventory")
             # The service was down, not the hosts: restart their timeouts.
-            tracked(host).restore("_checked_in", self.clock())
+            tracked_document(host).restore("_checked_in", self.clock())
             if host.get("validations_info"):
                 self.results[host["id"]] = self._previous(host["validations_info"])
         for host in self.hosts.values():
@@ -145,14 +145,14 @@ class Index:
         """Takes a host out of its cluster's derived state.
 
         Call it before the host's `cluster_id` changes or the host is deleted. Its connectivity to the others is
-        discarded, and the cluster is looked at again. Nothing happens for a host of no cluster.
+        discarded, and the cluster is evaluated again. Nothing happens for a host of no cluster.
         """
         cluster_id = host.get("cluster_id", "")
         self.members.get(cluster_id, {}).pop(host["id"], None)
         self._peers.pop(cluster_id, None)
         self._groups.pop(cluster_id, None)
         if cluster_id in self.reach:
-            self.reach[cluster_id].forget(host["id"])
+            self.reach[cluster_id].drop(host["id"])
         self.touch_cluster(cluster_id)
 
     def join(self, host: Host) -> None:

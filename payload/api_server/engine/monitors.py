@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from ....plugins.module_utils.vocabulary import ClusterStatus, Status
 from ..config import Config
-from ..document import tracked
+from ..document import tracked_document
 from ..prepare import Render
 from ..store import Store, Unwritable
 from .index import LOG
@@ -55,7 +55,7 @@ class Monitors(Preparation):
     async def monitor_hosts(self) -> None:
         """Make one pass over all hosts, in slices, so that requests are answered in between.
 
-        A host is looked at if it is marked, if its connection changed, or if a timeout may move it. Slices are 5 ms,
+        A host is evaluated if it is marked, if its connection changed, or if a timeout may move it. Slices are 5 ms,
         after each of which the changes are committed; hosts and clusters can disappear in between. Raises Unwritable.
         """
         for host in [host for host in self.hosts.values() if not host.get("cluster_id")]:
@@ -96,7 +96,7 @@ class Monitors(Preparation):
                         break
                     view, started = self.view(cluster), time.monotonic()
         for number, host in enumerate(list(self.hosts.values())):
-            tracked(host).flush()
+            tracked_document(host).flush()
             if number % 50 == 49:
                 self.store.commit()
                 await asyncio.sleep(0)
@@ -157,7 +157,7 @@ class Monitors(Preparation):
         if before is None or abs(step := ahead - before) < _STEP:
             return
         LOG.warning("the clock was set by %.0f s: timeouts continue", step)
-        for document in (*map(tracked, self.hosts.values()), *map(tracked, self.clusters.values())):
+        for document in (*map(tracked_document, self.hosts.values()), *map(tracked_document, self.clusters.values())):
             for name in _STARTS:
                 if document.get(name):
                     document.touch(name, float(document[name]) + step)

@@ -8,7 +8,7 @@ from .. import inventory as inv
 from .. import state, validations
 from ..bodies import ConnectivityReport
 from ..connectivity import Reach
-from ..document import tracked
+from ..document import tracked_document
 from ..errors import ApiError
 from ..hardware import Inventory
 from ..objects import Cluster, Host
@@ -30,7 +30,7 @@ class Reports(Statuses):
         Fields are written with the next change, because an observation needs no durability. A clock difference that
         changes by more than 60 s has the host validated again.
         """
-        now, document = self.clock(), tracked(host)
+        now, document = self.clock(), tracked_document(host)
         document.touch("_checked_in", now)
         document.touch("checked_in_at", time_text(now))
         if timestamp is not None:
@@ -73,10 +73,10 @@ class Reports(Statuses):
         For an inventory that the service already had, after a change of role; new ones are prepared in a thread and
         given to `keep_inventory`.
         """
-        self.keep_inventory(host, *inv.kept(raw, *self.inventory_rules(host)))
+        self.keep_inventory(host, *inv.kept_inventory(raw, *self.inventory_rules(host)))
 
     def keep_inventory(self, host: Host, prepared: Inventory, text: str) -> None:
-        """Store a prepared inventory and its JSON, as `inventory.kept` gave them.
+        """Store a prepared inventory and its JSON, as `inventory.kept_inventory` gave them.
 
         Sets the installation disk and the host's addresses, too. The same text as before changes nothing, which is the
         usual case at a poll.
@@ -106,8 +106,8 @@ class Reports(Statuses):
         disks = inv.eligible_disks(inventory)
         if chosen is None or (not host.get("_disk_by_user") and chosen not in disks):
             chosen = disks[0] if disks else None
-            tracked(host).drop("_disk_by_user")
-        tracked(host).set(
+            tracked_document(host).drop("_disk_by_user")
+        tracked_document(host).set(
             installation_disk_id=chosen and chosen["id"],
             installation_disk_path=chosen and (chosen.get("path") or chosen["id"]),
         )
@@ -175,7 +175,7 @@ class Reports(Statuses):
             return
         if previous == stage:
             host["progress"] = {**before, "progress_info": info, "stage_updated_at": time_text(now)}
-            tracked(host).set(stage_updated_at=time_text(now), _stage_info_at=now)
+            tracked_document(host).set(stage_updated_at=time_text(now), _stage_info_at=now)
             self._progress_event(host, stage, info)
             return
         if host["status"] in (Status.INSTALLED, Status.RESETTING_PENDING):
@@ -203,13 +203,13 @@ class Reports(Statuses):
             # As upstream: a stage of another role is treated as the first one, and does not count.
             "installation_percentage": (order.index(stage) + 1) * 100 // len(order) if stage in order else 0,
         }
-        tracked(host).set(
+        tracked_document(host).set(
             stage_started_at=time_text(now), stage_updated_at=time_text(now), _stage_at=now, _stage_info_at=now
         )
         if previous:
             took = now - float(host.get("_metric_stage_at", now))
             self.metrics.observe("host_installation_phase_seconds", took, previous, Stage.DONE)
-        tracked(host).touch("_metric_stage_at", now)
+        tracked_document(host).touch("_metric_stage_at", now)
         if stage == Stage.DONE:
             self.metrics.host_done(host, self.inventories.get(host["id"], {}), _metric_role(host), stage)
         if not previous:

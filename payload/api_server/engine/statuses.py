@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from .. import state
-from ..document import tracked
+from ..document import tracked_document
 from ..objects import Cluster, Host
 from ..state import HostCondition, HostEffect, HostTrigger
 from ..tables import EVENTS, STATUS_SEVERITY
@@ -65,7 +65,9 @@ class Statuses(Index):
         before, info = host["status"], info[:STATUS_INFO_LENGTH]
         if before != status:
             now = self.clock()
-            tracked(host).set(status=status, status_info=info, status_updated_at=time_text(now), _status_at=now)
+            tracked_document(host).set(
+                status=status, status_info=info, status_updated_at=time_text(now), _status_at=now
+            )
             self.event(
                 "host_status_updated",
                 host=host,
@@ -84,12 +86,14 @@ class Statuses(Index):
         """Move a cluster to a status, or only change its `status_info` if the status stays.
 
         A new status adds the event `cluster_status_updated`, restarts the status's timeouts and has the cluster and all
-        its hosts looked at again.
+        its hosts evaluated again.
         """
         before = cluster["status"]
         if before != status:
             now = self.clock()
-            tracked(cluster).set(status=status, status_info=info, status_updated_at=time_text(now), _status_at=now)
+            tracked_document(cluster).set(
+                status=status, status_info=info, status_updated_at=time_text(now), _status_at=now
+            )
             self.event("cluster_status_updated", cluster_id=cluster["id"], cluster_status=status)
             self.dirty.add(cluster["id"])
             self.touch_hosts(cluster["id"])
@@ -111,9 +115,9 @@ class Statuses(Index):
         if HostEffect.RESET_INVENTORY in rule.effects:
             self.reset_discovery(host)
         if HostEffect.RESET_PREPARATION in rule.effects:
-            tracked(host).drop("disks_info", "images_status")
+            tracked_document(host).drop("disks_info", "images_status")
         if HostEffect.RESET_INSTALLATION in rule.effects:
-            tracked(host).drop(
+            tracked_document(host).drop(
                 "progress",
                 "stage_started_at",
                 "stage_updated_at",
@@ -137,7 +141,7 @@ class Statuses(Index):
         Inventory, reports, stage and logs are dropped. What users set (name, role, labels) stays, as does the
         installation disk's identifier, which the next inventory confirms or replaces.
         """
-        tracked(host).drop(
+        tracked_document(host).drop(
             "inventory",
             "bootstrap",
             "progress",
@@ -160,7 +164,7 @@ class Statuses(Index):
         self.inventories.pop(host["id"], None)
         cluster_id = host.get("cluster_id", "")
         if cluster_id in self.reach:
-            self.reach[cluster_id].forget(host["id"])
+            self.reach[cluster_id].drop(host["id"])
         self._groups.pop(cluster_id, None)
         self._peers.pop(cluster_id, None)
         self.touch_cluster(cluster_id)

@@ -10,7 +10,7 @@ from ....plugins.module_utils.documents import load_json
 from ....plugins.module_utils.vocabulary import Status
 from .. import inventory as inv
 from .. import limits, state, validations
-from ..aside import QUICK, aside, in_pieces
+from ..aside import QUICK, in_pieces, run_in_thread
 from ..bodies import (
     ConnectivityReport,
     DhcpResponse,
@@ -21,7 +21,7 @@ from ..bodies import (
     VerifiedVip,
 )
 from ..calls import Call, handler
-from ..document import tracked
+from ..document import tracked_document
 from ..engine import Engine
 from ..errors import ApiError
 from ..hardware import Inventory
@@ -64,14 +64,14 @@ async def _output(e: Engine, host: Host, kind: str, text: str) -> Any:
     def read(value: object) -> Any:
         found = MODELS.output(STEP_OUTPUTS[kind], value)
         if kind == "inventory":
-            return inv.kept(found, *rules, encode)
+            return inv.kept_inventory(found, *rules, encode)
         if kind == "connectivity-check":
             return found, encode(found, ensure_ascii=False, separators=(",", ":"))
         return found
 
     try:
         value = await read_json(text)
-        return read(value) if quick else await aside(read, value)
+        return read(value) if quick else await run_in_thread(read, value)
     except Invalid as err:
         return ApiError(400, str(err))
 
@@ -192,7 +192,7 @@ def _take_dhcp(e: Engine, host: Host, output: DhcpResponse, code: int) -> None:
         if not any(contains(cidr, ip) for cidr in validations.machine_cidrs(cluster)):
             raise ApiError(400, f"{key} VIP {ip} from DHCP does not belong to the machine networks")
         made = [{"cluster_id": cluster["id"], "ip": ip, "verification": "succeeded"}]
-        tracked(cluster).set(**{f"{key}_vips": made, f"_{key}_lease": lease})
+        tracked_document(cluster).set(**{f"{key}_vips": made, f"_{key}_lease": lease})
     e.dirty.add(cluster["id"])
 
 

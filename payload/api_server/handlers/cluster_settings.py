@@ -8,7 +8,7 @@ from ....plugins.module_utils.vocabulary import ClusterStatus
 from .. import install_config, operators, usage, validations
 from .. import inventory as inv
 from ..calls import Call, handler
-from ..document import tracked
+from ..document import tracked_document
 from ..engine import Engine
 from ..errors import ApiError
 from ..models import Invalid, parse_json
@@ -127,7 +127,7 @@ def set_ignored(e: Engine, call: Call) -> Any:
     problems = unread + unknown + fixed
     if problems:
         raise ApiError(400, "cannot proceed due to the following errors: " + "\n".join(problems))
-    tracked(cluster).set(ignored_cluster_validations=found["cluster"], ignored_host_validations=found["host"])
+    tracked_document(cluster).set(ignored_cluster_validations=found["cluster"], ignored_host_validations=found["host"])
     e.touch_cluster(cluster["id"])
     e.touch_hosts(cluster["id"])
     return get_ignored(e, call)

@@ -7,14 +7,14 @@ from typing import Any
 from .. import platforms, refusals, usage, validations
 from ..bodies import ClusterParams
 from ..calls import Call, handler
-from ..document import tracked
+from ..document import tracked_document
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..facts import is_dual, outside_balancer
 from ..objects import NETWORKS, VIPS, Cluster
 from ..tables import OPEN_CLUSTER
 from .cluster_fields import PLAIN, check_sources, check_vips, networks, no_vips_of_users, olm_operators, vip_fields
-from .shown import OPEN_SHOWN, cluster_model, given
+from .shown import OPEN_SHOWN, cluster_model, given_fields
 
 
 def _check_update(e: Engine, cluster: Cluster, body: ClusterParams) -> None:
@@ -46,7 +46,7 @@ def _check_update(e: Engine, cluster: Cluster, body: ClusterParams) -> None:
     requested: Cluster = {**cluster, "vip_dhcp_allocation": False}
     if changing and body.get("api_vips") is None:
         requested |= {"api_vips": [], "ingress_vips": []}
-    check_vips(body, {**requested, **given(body, ("machine_networks", "load_balancer", "vip_dhcp_allocation"))})
+    check_vips(body, {**requested, **given_fields(body, ("machine_networks", "load_balancer", "vip_dhcp_allocation"))})
     refusals.ssh_keys(body.get("ssh_public_key") or "")
     refusals.ignition_endpoint(body.get("ignition_endpoint"))
     refusals.proxies(body.get("http_proxy"), body.get("https_proxy"), body.get("no_proxy"))
@@ -139,7 +139,7 @@ def update_cluster(e: Engine, call: Call) -> Any:
         "schedulable_masters",
         "load_balancer",
     )
-    fields: Cluster = given(body, plain)
+    fields: Cluster = given_fields(body, plain)
     fields["schedulable_masters_forced_true"] = True
     if platform is not None:
         fields["platform"] = platform
@@ -169,8 +169,8 @@ def update_cluster(e: Engine, call: Call) -> Any:
         e.event("proxy_settings_changed", cluster_id=cluster["id"])
     machine = cluster.get("machine_networks")
     vips = [vip["ip"] for key in VIPS for vip in cluster.get(key) or ()]
-    tracked(cluster).set(**fields, updated_at=time_text(e.clock()))
-    usage.updated(cluster, body, gone)
+    tracked_document(cluster).set(**fields, updated_at=time_text(e.clock()))
+    usage.record_update(cluster, body, gone)
     if cluster.get("machine_networks") != machine:
         e.networks_changed(cluster)
     if vips != [vip["ip"] for key in VIPS for vip in cluster.get(key) or ()]:

@@ -11,7 +11,7 @@ from .. import platforms, refusals, releases, usage
 from ..api import is_true
 from ..bodies import ClusterParams
 from ..calls import Call, handler
-from ..document import tracked
+from ..document import tracked_document
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..objects import Cluster, DiskEncryption
@@ -26,8 +26,8 @@ from .cluster_fields import (
     olm_operators,
     vip_fields,
 )
-from .hosts import forget_host
-from .shown import FREE, cluster_model, given, host_model
+from .hosts import remove_host
+from .shown import FREE, cluster_model, given_fields, host_model
 
 
 @handler
@@ -65,7 +65,7 @@ def register_cluster(e: Engine, call: Call) -> Any:
     release = releases.release(e.config.release_images(), os_images, version, arch, body.get("ocp_release_image", ""))
     refusals.network_type(body.get("network_type"), str(release.get("version") or version), sno)
     several = len(release.get("cpu_architectures") or ()) > 1
-    fields: Cluster = given(body, PLAIN)
+    fields: Cluster = given_fields(body, PLAIN)
     default = e.config.get("NTP_DEFAULT_SERVER")
     if default and body.get("additional_ntp_source") is None and body.get("ntp_sources") is None:
         fields["additional_ntp_source"] = default
@@ -99,7 +99,7 @@ def register_cluster(e: Engine, call: Call) -> Any:
     refusals.dns_name(body["name"], body.get("base_dns_domain", ""))
     refusals.ssh_keys(body.get("ssh_public_key", ""))
     refusals.networks_strict(fields)
-    fields["feature_usage"] = usage.registered(fields)
+    fields["feature_usage"] = usage.registered_features(fields)
     e.store.create("cluster", ident, fields)
     cluster = e.clusters[ident]
     e.metrics.count("cluster_creations")
@@ -194,16 +194,16 @@ def delete_cluster(e: Engine, call: Call) -> Any:
             if status == "failure":
                 e.metrics.count(f"{kind}_validation_is_in_failed_status_on_cluster_deletion", name)
     for host in list(e.hosts_of(cluster["id"]).values()):
-        forget_host(e, host)
+        remove_host(e, host)
     for infra_env in e.infra_envs.values():
         if infra_env.get("cluster_id") == cluster["id"]:
-            tracked(infra_env).drop("cluster_id")
+            tracked_document(infra_env).drop("cluster_id")
     e.deleted_clusters[cluster["id"]] = {**cluster, "deleted_at": time_text(e.clock())}
     while len(e.deleted_clusters) > MOST_DELETED:
         e.deleted_clusters.pop(next(iter(e.deleted_clusters)))
     e.store.delete("cluster", cluster["id"])
-    e.store.forget_files(cluster["id"])
-    e.store.forget_events("cluster_id", cluster["id"])
+    e.store.delete_files(cluster["id"])
+    e.store.drop_events("cluster_id", cluster["id"])
     shutil.rmtree(e.config.data_dir / "logs" / cluster["id"], ignore_errors=True)
     for table in (e.members, e.reach, e.results):
         table.pop(cluster["id"], None)

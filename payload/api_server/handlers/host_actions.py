@@ -6,9 +6,9 @@ from typing import Any
 
 from ....plugins.module_utils.vocabulary import Status
 from .. import validations
-from ..aside import aside
+from ..aside import run_in_thread
 from ..calls import Call, handler
-from ..document import tracked
+from ..document import tracked_document
 from ..engine import Engine
 from ..errors import ApiError
 from ..objects import Cluster, Host
@@ -48,10 +48,10 @@ def bind_host(e: Engine, call: Call) -> Any:
     if e.trigger(host, HostTrigger.BIND, lambda name: True) is None:
         e.event("host_bind_failed", host=host, cluster_id=cluster["id"], message=NO_TRANSITION)
         raise ApiError(409, NO_TRANSITION)
-    tracked(host).set(
+    tracked_document(host).set(
         cluster_id=cluster["id"], kind="AddToExistingClusterHost" if validations.is_day2(cluster) else "Host"
     )
-    tracked(host).drop("validations_info")
+    tracked_document(host).drop("validations_info")
     e.results.pop(host["id"], None)
     e.join(host)
     e.event("host_bind_succeeded", host=host, cluster_id=cluster["id"])
@@ -76,8 +76,8 @@ def unbind_host(e: Engine, call: Call) -> Any:
     e.event("host_unbind_succeeded", host=host)
     e.leave(host)
     e.touch_hosts(cluster_id)
-    tracked(host).drop(*_OF_CLUSTER)
-    tracked(host).set(kind="Host", role="auto-assign")
+    tracked_document(host).drop(*_OF_CLUSTER)
+    tracked_document(host).set(kind="Host", role="auto-assign")
     e.results.pop(host["id"], None)
     return host_model(e, host)
 
@@ -89,7 +89,7 @@ def reset_validation(e: Engine, call: Call) -> Any:
         raise ApiError(400, f'Validation "{ident}" cannot be reset or does not exist')
     if host["status"] not in (*EDITABLE, Status.PREPARING_FAILED):
         raise ApiError(409, f"Host {host['id']} is in status {host['status']}: its validations cannot be reset")
-    tracked(host).drop(_RESETTABLE[ident])
+    tracked_document(host).drop(_RESETTABLE[ident])
     e.dirty.add(host["id"])
     return host_model(e, host)
 
@@ -130,7 +130,7 @@ async def install_host(e: Engine, call: Call) -> Any:
 
     host, cluster = _installable(e, call)
     named: Host = {**host, "requested_hostname": e.hostname(host)}
-    config = await aside(prepare.day2_ignition, cluster.copy(), named, e.static_networks(host))
+    config = await run_in_thread(prepare.day2_ignition, cluster.copy(), named, e.static_networks(host))
     host, cluster = _installable(e, call)  # others may have changed or deleted it meanwhile
     if host.get("role", "auto-assign") == "auto-assign":
         host["role"] = "worker"

@@ -9,7 +9,7 @@ from .. import inventory as inv
 from .. import refusals, state, usage, validations
 from ..bodies import HostParams
 from ..calls import Call, Download, handler
-from ..document import tracked
+from ..document import tracked_document
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..models import Invalid, parse_json
@@ -45,10 +45,10 @@ def check_ignition(text: str) -> dict[str, Any]:
     return dict(config)
 
 
-def forget_host(e: Engine, host: Host) -> None:
+def remove_host(e: Engine, host: Host) -> None:
     e.leave(host)
     e.store.delete("host", host["id"])
-    e.store.forget_events("host_id", host["id"])
+    e.store.drop_events("host_id", host["id"])
     for table in (e.inventories, e.results):
         table.pop(host["id"], None)
     e.dirty.discard(host["id"])
@@ -142,10 +142,10 @@ def register_host(e: Engine, call: Call) -> Any:
         )
         if rule is None:
             raise ApiError(409, f"Host {ident} cannot register in status {host['status']}")
-        tracked(host).set(_wrong_boot=(rule is not None and rule.dest == Status.PENDING_USER_ACTION) or None)
+        tracked_document(host).set(_wrong_boot=(rule is not None and rule.dest == Status.PENDING_USER_ACTION) or None)
         if host["status"] in (Status.DISCOVERING, HostStatus.DISCOVERING_UNBOUND) and before != host["status"]:
             e.event("host_registration_succeeded", host=host)
-    tracked(host).set(
+    tracked_document(host).set(
         discovery_agent_version=version or None,
         registered_at=time_text(now),
         updated_at=time_text(now),
@@ -180,7 +180,7 @@ def delete_host(e: Engine, call: Call) -> Any:
             400, f"Host {host['id']} is in status {host['status']}: it cannot be deleted during an installation"
         )
     e.event("host_deregistered", host=host)
-    forget_host(e, host)
+    remove_host(e, host)
     return None
 
 
@@ -276,7 +276,7 @@ def update_host(e: Engine, call: Call) -> Any:
         headers = {entry["key"]: entry["value"] for entry in body["ignition_endpoint_http_headers"]}
         fields["ignition_endpoint_http_headers"] = compact(headers)
     old = e.hostname(host)
-    tracked(host).set(**fields, updated_at=time_text(e.clock()))
+    tracked_document(host).set(**fields, updated_at=time_text(e.clock()))
     if "requested_hostname" in fields:
         usage.note(cluster, usage.HOSTNAME, True, host_count=1)
     e.name_changed(host, old)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import images
-from ..aside import QUICK_YAML, aside, in_pieces
+from ..aside import QUICK_YAML, in_pieces, run_in_thread
 from ..calls import Call, Download, handler
 from ..engine import Engine
 from ..errors import ApiError
@@ -52,7 +52,7 @@ async def _made(infra_env: InfraEnv, make: Callable[[InfraEnv], T]) -> T:
         <= QUICK_YAML
     ):
         return make(as_it_is)
-    return await aside(make, as_it_is)
+    return await run_in_thread(make, as_it_is)
 
 
 @handler

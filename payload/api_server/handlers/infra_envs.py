@@ -6,15 +6,15 @@ import uuid
 from typing import Any
 
 from .. import images, limits, refusals, releases, usage
-from ..aside import QUICK_YAML, aside, in_pieces
+from ..aside import QUICK_YAML, in_pieces, run_in_thread
 from ..bodies import InfraEnvParams, MacEntry, StaticNetwork
 from ..calls import Call, handler
-from ..document import tracked
+from ..document import tracked_document
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..objects import Cluster, InfraEnv
 from .hosts import check_ignition
-from .shown import COMPACT, compact, given, infra_env_model
+from .shown import COMPACT, compact, given_fields, infra_env_model
 
 
 def _static_networks(entries: list[StaticNetwork]) -> str:
@@ -54,7 +54,7 @@ async def _checked_networks(body: InfraEnvParams) -> str | ApiError:
     try:
         if len(entries) <= 2 and all(_is_short(entry) for entry in entries):
             return _static_networks(entries)
-        return await aside(_static_networks, entries)
+        return await run_in_thread(_static_networks, entries)
     except ApiError as err:
         return err
 
@@ -98,7 +98,7 @@ def _infra_fields(body: InfraEnvParams, infra_env: InfraEnv, networks: str | Api
         if not new:
             raise
         raise ApiError(400, "SSH key is not valid") from None
-    fields: InfraEnv = given(body, _INFRA_PLAIN)
+    fields: InfraEnv = given_fields(body, _INFRA_PLAIN)
     if body.get("static_network_config") is not None:
         if isinstance(networks, ApiError):
             raise networks
@@ -211,7 +211,7 @@ def _new_image(e: Engine, infra_env: InfraEnv) -> None:
     e.event("image_info_updated", cluster_id=infra_env.get("cluster_id"), infra_env_id=infra_env["id"], details=details)
     if e.config.flag("ENABLE_IMAGE_SERVICE") and e.config.get("IMAGE_SERVICE_BASE_URL"):
         expires = time_text(e.clock() + images.IMAGE_SECONDS)
-        tracked(infra_env).set(download_url=images.download_url(e, infra_env), expires_at=expires)
+        tracked_document(infra_env).set(download_url=images.download_url(e, infra_env), expires_at=expires)
 
 
 @handler
@@ -239,7 +239,7 @@ async def update_infra_env(e: Engine, call: Call) -> Any:
         _os_image(e, call.body["openshift_version"], infra_env["cpu_architecture"])
         fields["openshift_version"] = call.body["openshift_version"]
     _note(e.clusters.get(infra_env.get("cluster_id", "")), fields, infra_env)
-    tracked(infra_env).set(**fields, updated_at=time_text(e.clock()))
+    tracked_document(infra_env).set(**fields, updated_at=time_text(e.clock()))
     if fields:
         _new_image(e, infra_env)
     return infra_env_model(infra_env)
@@ -254,7 +254,7 @@ def delete_infra_env(e: Engine, call: Call) -> Any:
         e.event("infra_env_deregister_failed", infra_env_id=infra_env["id"], error=reason)
         raise ApiError(400, reason)
     e.store.delete("infra_env", infra_env["id"])
-    e.store.forget_events("infra_env_id", infra_env["id"])
+    e.store.drop_events("infra_env_id", infra_env["id"])
     return None
 
 

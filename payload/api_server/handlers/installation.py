@@ -9,7 +9,7 @@ from ....plugins.module_utils.vocabulary import ClusterStatus, Status
 from .. import inventory as inv
 from .. import refusals, state, usage, validations
 from ..calls import Call, Download, handler
-from ..document import tracked
+from ..document import tracked_document
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..objects import Cluster, MonitoredOperator
@@ -47,16 +47,16 @@ def install_cluster(e: Engine, call: Call) -> Any:
     mac = e.config.get("BOOTSTRAP_HOST_MAC")
     chosen = next((ident for ident in masters if mac and inv.has_mac(e.inventories.get(ident, {}), mac)), masters[-1])
     now = e.clock()
-    tracked(cluster).set(
+    tracked_document(cluster).set(
         **{"last-installation-preparation": NOT_PREPARED},
         install_started_at=time_text(now),
         _install_at=now,
     )
-    tracked(cluster).drop(
+    tracked_document(cluster).drop(
         "logs_info", "install_completed_at", "controller_logs_collected_at", "controller_logs_started_at"
     )
     for host in members.values():
-        tracked(host).drop("logs_info", "logs_collected_at", "logs_started_at", "progress")
+        tracked_document(host).drop("logs_info", "logs_collected_at", "logs_started_at", "progress")
     e.set_cluster_status(cluster, rule.destination(cluster["status"]), rule.info or "")
     for ident, host in members.items():
         if ident == chosen and not host.get("bootstrap"):
@@ -119,8 +119,8 @@ def reset_cluster(e: Engine, call: Call) -> Any:
     for name in e.store.file_names(cluster["id"]):
         if not name.startswith("manifest/"):
             e.store.put_file(cluster["id"], name, None)
-    tracked(cluster).set(progress={}, **{"last-installation-preparation": NOT_PREPARED})
-    tracked(cluster).drop(
+    tracked_document(cluster).set(progress={}, **{"last-installation-preparation": NOT_PREPARED})
+    tracked_document(cluster).drop(
         "install_started_at",
         "install_completed_at",
         "logs_info",
@@ -131,7 +131,7 @@ def reset_cluster(e: Engine, call: Call) -> Any:
         "_stage_at",
     )
     if validations.is_sno(cluster):
-        tracked(cluster).set(api_vips=[], ingress_vips=[])
+        tracked_document(cluster).set(api_vips=[], ingress_vips=[])
     operators = [op.copy() for op in cluster["monitored_operators"]]
     for op in operators:
         for key in _REPORTED:

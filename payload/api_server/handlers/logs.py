@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import validations
 from ..calls import Call, Download, handler
-from ..document import tracked
+from ..document import tracked_document
 from ..engine import Engine, time_text
 from ..errors import ApiError
 from ..events import Filter
@@ -27,7 +27,7 @@ def _logs_state(e: Engine, document: Host | Cluster, value: str, started: str) -
     document["logs_info"] = value
     document["_logs_at"] = e.clock()
     if value == "requested":
-        tracked(document).set(**{started: time_text(e.clock())})
+        tracked_document(document).set(**{started: time_text(e.clock())})
 
 
 @handler

@@ -50,10 +50,10 @@ async def _manifest_content(text: str, path: str, cluster_id: str) -> bytes:
 
 def _check_settings(documents: list[object], content: bytes, where: str) -> None:
     """Validate a cluster's settings here: later, no user is there to correct them."""
-    values = settings.of(documents)
+    values = settings.settings_of(documents)
     if values is None:
         return
-    if len(content) > settings.MOST_BYTES:  # before its values, which are looked at on the event loop
+    if len(content) > settings.MOST_BYTES:  # before its values, which are checked on the event loop
         problems = [f"it has {len(content)} bytes, the limit of a manifest with settings is {settings.MOST_BYTES}"]
     elif settings.read(content) is None:
         problems = ["it has more than 1,000 values"]

@@ -58,7 +58,7 @@ def _given(document: Mapping[str, object]) -> dict[str, Any]:
     }
 
 
-def given(body: ClusterParams | InfraEnvParams, names: tuple[str, ...]) -> Any:
+def given_fields(body: ClusterParams | InfraEnvParams, names: tuple[str, ...]) -> Any:
     """Return the named fields of a request that it sets, as the object has them."""
     return {name: value for name, value in body.items() if name in names}
 

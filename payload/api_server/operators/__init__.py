@@ -6,7 +6,7 @@ from .checks import validate_ai_gpu, validate_cluster, validate_host
 from .manifests import custom_files, manifests
 from .requirements import needs, preflight
 from .selection import bundle, bundles, check, choose, chosen_bundles
-from .table import BUNDLES, OPERATORS, selected
+from .table import BUNDLES, OPERATORS, selected_operators
 
 __all__ = [
     "BUNDLES",
@@ -20,7 +20,7 @@ __all__ = [
     "manifests",
     "needs",
     "preflight",
-    "selected",
+    "selected_operators",
     "validate_ai_gpu",
     "validate_cluster",
     "validate_host",

@@ -9,7 +9,7 @@ from ..facts import is_sno, role_of, schedulable_masters
 from ..hardware import Inventory
 from ..objects import Cluster, Host
 from .requirements import ODF_LEAST_GB, need, odf_mode, odf_runs, spare_disks
-from .table import FAILURE, OPERATORS, PENDING, SUCCESS, Gpu, Result, View, selected
+from .table import FAILURE, OPERATORS, PENDING, SUCCESS, Gpu, Result, View, selected_operators
 
 _CPU = "Insufficient CPU to deploy {name}. Required CPU count is {needed} but found {found} "
 _RAM = "Insufficient memory to deploy {name}. Required memory is {needed} MiB but found {found} MiB"
@@ -46,7 +46,7 @@ def _cnv_host(v: View, host: Host, inventory: Inventory) -> Result:
 
 def _extra_disk_gb(cluster: Cluster) -> int:
     """Return the additional disk space of mce's storage when lvm or odf provide it."""
-    names = set(selected(cluster))
+    names = set(selected_operators(cluster))
     if "mce" not in names or not names & {"lvm", "odf"}:
         return 0
     return 70 if is_sno(cluster) else 50
@@ -228,6 +228,6 @@ def validate_cluster(name: str, v: View) -> Result:
 
 def validate_ai_gpu(v: View) -> Result:
     """`openshift-ai-gpu-requirements-satisfied`: GPUs are optional."""
-    if any(OPERATORS[name].gpu for name in selected(v.cluster)):
+    if any(OPERATORS[name].gpu for name in selected_operators(v.cluster)):
         return SUCCESS, ""
     return SUCCESS, "No GPU vendor selected - OpenShift AI will be installed without GPU support"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ....plugins.module_utils.documents import load_yaml_all
 from ..objects import Cluster
-from .table import OPERATORS, selected
+from .table import OPERATORS, selected_operators
 
 _AVAILABILITY = "openshift-workload-availability"
 
@@ -28,7 +28,7 @@ def manifests(cluster: Cluster) -> tuple[dict[str, list[dict[str, Any]]], list[d
     installed: dict[str, list[dict[str, Any]]] = {}
     custom: list[dict[str, str]] = []
     by_name = {op["name"]: op for op in cluster.get("monitored_operators", ())}
-    for name in selected(cluster):
+    for name in selected_operators(cluster):
         op, namespace = OPERATORS[name], OPERATORS[name].namespace
         documents = []
         if namespace != "openshift-operators":

@@ -8,7 +8,7 @@ from typing import Any
 from ..facts import is_sno, schedulable_masters
 from ..hardware import Inventory
 from ..objects import Host
-from .table import OPERATORS, View, dependencies_of, selected
+from .table import OPERATORS, View, dependencies_of, selected_operators
 
 #: Device ids of which each adds a GiB to what cnv needs.
 _CNV_DEVICES = frozenset({"10de:1db6", "10de:1eb8", "8086:158b", "15b3:1015", "15b3:1017", "15b3:1013", "15b3:101b"})
@@ -125,7 +125,7 @@ def needs(v: View, host: Host, role: str) -> Requirement:
 
     (CPU cores, RAM in MiB). Dependencies count, as each is an operator of the cluster.
     """
-    found = [need(name, v, host, role) for name in selected(v.cluster)]
+    found = [need(name, v, host, role) for name in selected_operators(v.cluster)]
     return sum(cpu for cpu, __ in found), sum(ram for __, ram in found)
 
 

@@ -43,7 +43,7 @@ def bundles(filters: features.Filters | None, with_features: Iterable[str] = ())
     """
     given = set(with_features)
 
-    def good(name: str) -> bool:
+    def is_supported(name: str) -> bool:
         feature = OPERATORS[name].feature
         return filters is None or (
             features.available(feature, filters)
@@ -53,8 +53,8 @@ def bundles(filters: features.Filters | None, with_features: Iterable[str] = ())
     found = []
     for ident in BUNDLES:
         made = bundle(ident, given)
-        if made["operators"] and all(good(name) for name in made["operators"]):
-            made["optional_operators"] = [name for name in made["optional_operators"] if good(name)]
+        if made["operators"] and all(is_supported(name) for name in made["operators"]):
+            made["optional_operators"] = [name for name in made["optional_operators"] if is_supported(name)]
             found.append(made)
     return found
 

@@ -203,10 +203,10 @@ OPERATORS: dict[str, Operator] = {name: _operator(name, entry) for name, entry i
 ALIASES = {alias: name for name, entry in _TABLE["operators"].items() for alias in entry.get("aliases", ())}
 for _one in OPERATORS.values():
     _field = f"operators.{_one.name}"
-    data.known("operators", _field, [_one.feature], features.FEATURES)
-    data.known("operators", f"{_field}.needs", (need.operator for need in _one.needs), OPERATORS)
-    data.known("operators", f"{_field}.conflicts", (other.operator for other in _one.conflicts), OPERATORS)
-    data.known("operators", f"{_field}.bundles", (member.bundle for member in _one.bundles), BUNDLES)
+    data.check_known("operators", _field, [_one.feature], features.FEATURES)
+    data.check_known("operators", f"{_field}.needs", (need.operator for need in _one.needs), OPERATORS)
+    data.check_known("operators", f"{_field}.conflicts", (other.operator for other in _one.conflicts), OPERATORS)
+    data.check_known("operators", f"{_field}.bundles", (member.bundle for member in _one.bundles), BUNDLES)
 
 
 class View(Protocol):
@@ -220,7 +220,7 @@ class View(Protocol):
     def inventories(self) -> Mapping[str, Inventory]: ...
 
 
-def selected(cluster: Cluster) -> list[str]:
+def selected_operators(cluster: Cluster) -> list[str]:
     """Names of the OLM operators of a cluster."""
     return [op["name"] for op in cluster.get("monitored_operators", ()) if op.get("operator_type") == "olm"]
 

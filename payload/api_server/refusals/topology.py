@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ....plugins.module_utils.releases import since
+from ....plugins.module_utils.releases import first_release
 from .. import versions
 from ..errors import ApiError
 
@@ -36,14 +36,14 @@ def control_plane(mode: str, count: int, version: str) -> None:
     if mode != "Full":
         return
     release = versions.profile(version)
-    most, more = max(release.control_planes), since(lambda one: max(one.control_planes) > 3)
+    most, more = max(release.control_planes), first_release(lambda one: max(one.control_planes) > 3)
     if count != 3 and most == 3:
         raise ApiError(
             400,
             f"there should be exactly 3 dedicated control plane nodes for high availability mode Full in openshift version older than {more}",
         )
     # With an arbiter two are enough; the number is refused before it is known whether there will be one.
-    low, first = (2, since(lambda one: one.arbiter)) if release.arbiter else (3, more)
+    low, first = (2, first_release(lambda one: one.arbiter)) if release.arbiter else (3, more)
     if not low <= count <= most:
         raise ApiError(
             400,

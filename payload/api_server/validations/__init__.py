@@ -77,7 +77,7 @@ V = TypeVar("V")
 Results = dict[str, tuple[str, str, str]]
 
 HOST: tuple[Validation[HostView], ...] = (
-    hardware.connected,
+    hardware.host_connected,
     hardware.media_connected,
     hardware.has_inventory,
     hardware.not_partially_truncated,
@@ -142,13 +142,17 @@ CLUSTER: tuple[Validation[View], ...] = (
 )
 
 
-def _at(table: Iterable[Validation[V]], *gates: Gate) -> tuple[str, ...]:
+def _names_at(table: Iterable[Validation[V]], *gates: Gate) -> tuple[str, ...]:
     return tuple(entry.ident for entry in table if entry.gate in gates)
 
 
-MIN_HARDWARE, INPUT, SUFFICIENT = _at(HOST, Gate.HARDWARE), _at(HOST, Gate.INPUT), _at(HOST, Gate.READINESS)
-CLUSTER_INPUT, CLUSTER_SUFFICIENT = _at(CLUSTER, Gate.INPUT), _at(CLUSTER, Gate.READINESS)
-#: What is looked at in a host of no cluster, and what of it must hold before the host is bound to one.
+MIN_HARDWARE, INPUT, SUFFICIENT = (
+    _names_at(HOST, Gate.HARDWARE),
+    _names_at(HOST, Gate.INPUT),
+    _names_at(HOST, Gate.READINESS),
+)
+CLUSTER_INPUT, CLUSTER_SUFFICIENT = _names_at(CLUSTER, Gate.INPUT), _names_at(CLUSTER, Gate.READINESS)
+#: What is checked in a host of no cluster, and what of it must hold before the host is bound to one.
 UNBOUND = tuple(entry for entry in HOST if entry.unbound is not Unbound.NO)
 UNBOUND_REQUIRED = tuple(entry.ident for entry in UNBOUND if entry.unbound is Unbound.REQUIRED)
 #: Validations that cannot be ignored.
@@ -167,7 +171,7 @@ def evaluate(table: Iterable[Validation[V]], view: V) -> Results:
     return {entry.ident: (entry.category, *entry.check(view)) for entry in table}
 
 
-def passed(
+def all_passed(
     results: Mapping[str, tuple[str, str, str]], idents: tuple[str, ...], ignored: frozenset[str] = frozenset()
 ) -> bool:
     """Return whether all of the given validations succeed or are ignored.
@@ -178,7 +182,7 @@ def passed(
     return all(results[ident][1] in (SUCCESS, HIDDEN) or ident in ignored for ident in idents)
 
 
-def shown(results: Mapping[str, tuple[str, str, str]]) -> str:
+def validations_info(results: Mapping[str, tuple[str, str, str]]) -> str:
     """Return `validations_info` of the API: validations by category, as JSON in a string.
 
     Categories and, in each, ids are sorted. Entries have the keys `id`, `status` and `message`; a validation with the
@@ -191,7 +195,7 @@ def shown(results: Mapping[str, tuple[str, str, str]]) -> str:
     return json.dumps(categories, ensure_ascii=False, separators=(",", ":"))
 
 
-def failing(results: Mapping[str, tuple[str, str, str]]) -> str:
+def failing_messages(results: Mapping[str, tuple[str, str, str]]) -> str:
     """$FAILING_VALIDATIONS: every message that failed, whether it blocks or not.
 
     Sorted and joined by ` ; `; empty if nothing failed. It fills the placeholder in status texts of the state machine.

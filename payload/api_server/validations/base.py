@@ -20,7 +20,7 @@ NO_INVENTORY: Result = (PENDING, "Missing inventory")
 class Category(StrEnum):
     """Under what a validation is listed in `validations_info`.
 
-    The values are the keys of that JSON and those of upstream's API; `validations.shown` groups by them.
+    The values are the keys of that JSON and those of upstream's API; `validations.validations_info` groups by them.
     """
 
     NETWORK = "network"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from ..facts import is_day2, is_sno, machine_cidrs, outside_balancer, user_managed
 from ..hardware import Inventory
-from ..network import contains, family, host_networks, network, overlapping
+from ..network import contains, family, host_networks, network, overlapping_pairs
 from ..objects import VIPS
 from .base import ERROR, FAILURE, PENDING, SUCCESS, Category, Gate, Result, validation
 from .view import View, cidrs_of, machine_networks_needed
@@ -69,7 +69,7 @@ def c_overlap(v: View) -> Result:
             ("MachineNetworkCIDR and ClusterNetworkCidr", host, pods),
             ("ServiceNetworkCidr and ClusterNetworkCidr", services, pods),
         ):
-            if one and (one == other or overlapping([one, other])):
+            if one and (one == other or overlapping_pairs([one, other])):
                 return FAILURE, f"CIDRS Overlapping: {label}: CIDRS {one} and {other} overlap."
     return SUCCESS, "No CIDRS are overlapping."
 

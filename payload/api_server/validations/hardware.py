@@ -14,7 +14,7 @@ from .view import HostView, before_reboot, smallest_requirement
 
 @validation("connected", Category.NETWORK, gate=Gate.PRESENCE, ignorable=False, unbound=Unbound.SHOWN)
 @before_reboot
-def connected(v: HostView) -> Result:
+def host_connected(v: HostView) -> Result:
     return (SUCCESS, "Host is connected") if v.connected else (FAILURE, "Host is disconnected")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from .. import inventory as inv
 from ..facts import control_planes, hostname_of, is_day2, is_sno, machine_cidrs, outside_balancer, role_of, user_managed
 from ..hardware import Disk, LimitKey
-from ..network import addresses, contains, family, in_networks, network, overlapping
+from ..network import addresses, contains, family, in_networks, network, overlapping_pairs
 from ..objects import Cluster, Host
 from .base import ERROR, FAILURE, HIDDEN, NO_INVENTORY, PENDING, SUCCESS, Category, Gate, Result, validation
 from .view import HostView, address_list, machine_networks_needed
@@ -265,7 +265,7 @@ def non_overlapping(v: HostView) -> Result:
             if cidr == other:
                 text = f"Address network {cidr} appears on multiple interfaces [{nic_name}, {other_name}]"
                 return FAILURE, f"Address networks are overlapping: {text}"
-            if overlapping([cidr, other]):
+            if overlapping_pairs([cidr, other]):
                 text = f"Address networks {cidr} in interface {nic_name} and {other} in interface {other_name} overlap"
                 return FAILURE, f"Address networks are overlapping: {text}"
     return SUCCESS, "Host subnets are not overlapping"

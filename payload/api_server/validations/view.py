@@ -111,9 +111,9 @@ class View:
     def operators(self) -> frozenset[str]:
         """Names of the OLM operators that the cluster gets.
 
-        Selected ones, those of selected bundles and their dependencies, as `operators.selected` returns them.
+        Selected ones, those of selected bundles and their dependencies, as `operators.selected_operators` returns them.
         """
-        return frozenset(operators.selected(self.cluster))
+        return frozenset(operators.selected_operators(self.cluster))
 
     @functools.cached_property
     def collisions(self) -> dict[str, list[str]]:
@@ -168,7 +168,7 @@ class HostView:
         return total_requirement(self.view, self.host, self.role)
 
     @property
-    def late(self) -> bool:
+    def past_reboot(self) -> bool:
         """Whether the host's installation is past the reboot: its live system has ended.
 
         No agent reports from there on, so what only the live system can observe is not validated any more.
@@ -216,7 +216,7 @@ def cidrs_of(v: View) -> dict[str, list[str]]:
 def machine_networks_needed(cluster: Cluster) -> bool:
     """Return whether the cluster must have machine networks.
 
-    Only several nodes with user-managed networking do without: then no VIP has to be in one of them.
+    Only several nodes with user-managed networking need none: then no VIP has to be in one of them.
     """
     return not user_managed(cluster) or is_sno(cluster)
 
@@ -232,7 +232,7 @@ def vips_needed(cluster: Cluster) -> bool:
 def release_image_host(image: str) -> str:
     """The registry's name in a pullspec, without port.
 
-    An IPv6 address loses its brackets. Empty if the pullspec names no registry (`ubi9:latest`). Hosts get the name in
+    An IPv6 address loses its brackets. Empty if the pullspec has no registry (`ubi9:latest`). Hosts get the name in
     their step `domain-resolution`.
     """
     host, slash, __ = image.partition("/")
@@ -255,4 +255,4 @@ def before_reboot(check: HostCheck) -> HostCheck:
     `check` is called only before; afterwards the result is (`hidden`, empty message), which counts as passed. For what
     an agent would have to observe again, such as its clock.
     """
-    return lambda v: (HIDDEN, "") if v.late else check(v)
+    return lambda v: (HIDDEN, "") if v.past_reboot else check(v)

@@ -63,7 +63,7 @@ class Access:
                 "at the cluster scope",
                 {"name": as_user, "kind": "users"},
             )
-        return impersonated(as_user, request.headers.getall("Impersonate-Group", []))
+        return impersonated_user(as_user, request.headers.getall("Impersonate-Group", []))
 
     def _authenticated(self, request: web.Request) -> User:
         certificate = request.transport.get_extra_info("peercert") if request.transport else None
@@ -97,7 +97,7 @@ class Access:
         return bool(node) and node_access.may(store, node, verb, target, fields() if verb in READ else "")
 
 
-def impersonated(name: str, groups: list[str]) -> User:
+def impersonated_user(name: str, groups: list[str]) -> User:
     """Return the user that a request impersonates; like the real API it is authenticated, and a service account has its groups."""
     if name == ANONYMOUS.name:
         return User(name, tuple(groups) or ANONYMOUS.groups)

@@ -43,7 +43,7 @@ def not_found(resource: Resource, name: str) -> ApiError:
 
 
 def no_such_path() -> ApiError:
-    """Return the error for a URL that names no resource."""
+    """Return the error for a URL without a resource."""
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 

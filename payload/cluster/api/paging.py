@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ....plugins.module_utils.documents import load_json
 from ..selectors import Matcher
-from ..store import Expired, Object, Store
+from ..store import ExpiredRevision, Object, Store
 from .errors import ApiError
 from .requests import Target
 
@@ -51,7 +51,7 @@ def page(store: Store, target: Target, chosen: Matcher, query: Mapping[str, str]
         found = store.items(target.resource.key, target.namespace)
         if revision != store.revision:
             found = store.items_at(target.resource.key, target.namespace, revision)
-    except Expired:
+    except ExpiredRevision:
         raise ApiError(
             410,
             "Expired",

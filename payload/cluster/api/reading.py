@@ -12,10 +12,10 @@ from aiohttp import web
 from .. import printers
 from ..resources import Resource
 from ..selectors import Matcher, SelectorError, selector
-from ..store import Event, Expired, Object, Store
+from ..store import Event, ExpiredRevision, Object, Store
 from .errors import JSON, ApiError, respond
 from .paging import page
-from .requests import Target, stored
+from .requests import Target, stored_object
 
 _BOOKMARK_SECONDS = 60.0
 _BEFORE_END_SECONDS = 2.0
@@ -38,7 +38,7 @@ class Reader:
         """
         resource, query = target.resource, request.query
         if verb == "get":
-            obj = stored(self.store, target)
+            obj = stored_object(self.store, target)
             if target.sub == "log":
                 text = self.log_of(obj)
                 if text is None:
@@ -55,7 +55,7 @@ class Reader:
             raise ApiError(400, "BadRequest", str(error)) from None
         if target.name:
             wanted = target.name
-            chosen = _both(chosen, lambda obj: obj["metadata"]["name"] == wanted)
+            chosen = _combined_matcher(chosen, lambda obj: obj["metadata"]["name"] == wanted)
         if verb == "watch":
             return await self._watch(request, target, chosen)
         selects = bool(query.get("labelSelector") or query.get("fieldSelector"))
@@ -120,8 +120,8 @@ class Reader:
                     start.append(bookmark({"k8s.io/initial-events-end": "true"}))
             else:
                 try:
-                    events = list(self.store.since(int(revision)))
-                except Expired as error:
+                    events = list(self.store.events_since(int(revision)))
+                except ExpiredRevision as error:
                     start = [line("ERROR", ApiError(410, "Expired", str(error)).status())]
                     await response.prepare(request)
                     await response.write(b"".join(start))
@@ -190,5 +190,5 @@ def _partial(obj: Object) -> Object:
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
 
 
-def _both(first: Matcher, second: Matcher) -> Matcher:
+def _combined_matcher(first: Matcher, second: Matcher) -> Matcher:
     return lambda obj: first(obj) and second(obj)

@@ -47,7 +47,7 @@ def target_of(registry: Registry, path: str) -> Target:
     return Target(resource, namespace, name, sub)
 
 
-def stored(store: Store, target: Target) -> Object:
+def stored_object(store: Store, target: Target) -> Object:
     """Return the stored object; ApiError 404 if there is none."""
     try:
         return store.get(target.resource.key, target.namespace, target.name)

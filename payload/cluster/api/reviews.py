@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ..resources import Registry, Resource
 from ..store import Object, Store
-from .access import Access, User, impersonated
+from .access import Access, User, impersonated_user
 from .errors import ApiError
 from .requests import Target
 
 WHO = "/apis/user.openshift.io/v1/users/~"
 
 
-def who(user: User) -> Object:
+def user_info(user: User) -> Object:
     """Return the object at `WHO`."""
     return {
         "kind": "User",
@@ -43,7 +43,7 @@ def review(
     if resource.plural == "subjectaccessreviews":
         if not (spec or {}).get("user") and not (spec or {}).get("groups"):
             raise _invalid(resource, 'spec.user: Invalid value: "": at least one of user or group must be specified')
-        subject = impersonated(
+        subject = impersonated_user(
             str((spec or {}).get("user", "")), [str(group) for group in (spec or {}).get("groups") or ()]
         )
     return answer | {

@@ -98,7 +98,7 @@ class Api:
             )
         found = document(self.registry, self.version, request, path)
         if found is None and path == reviews.WHO:
-            found = respond(reviews.who(user))
+            found = respond(reviews.user_info(user))
         if found is None and not self.ready():
             raise ApiError(503, "ServiceUnavailable", "the store of this control plane member is not in sync yet")
         return found

@@ -6,7 +6,7 @@ import base64
 
 from ..pki import check_request
 from ..resources import Resource
-from ..store import Object, now
+from ..store import Object, timestamp
 from .errors import ApiError, invalid
 
 CSR = "certificatesigningrequests.certificates.k8s.io"
@@ -56,7 +56,7 @@ def check_request_for_certificate(resource: Resource, obj: Object) -> None:
         raise invalid(resource, name, f"spec.request: Invalid value: {error}") from None
 
 
-def established(obj: Object) -> Object:
+def established_status(obj: Object) -> Object:
     """Return the status of a new CustomResourceDefinition, with which it is served.
 
     ApiError 422 for one that lacks group, names or versions.
@@ -79,7 +79,7 @@ def established(obj: Object) -> Object:
         raise invalid(
             resource, name, f'metadata.name: Invalid value: "{name}": must be spec.names.plural+"."+spec.group'
         )
-    stamp = now()
+    stamp = timestamp()
     conditions = [
         {"type": kind, "status": "True", "lastTransitionTime": stamp, "reason": reason, "message": text}
         for kind, reason, text in (
@@ -145,7 +145,7 @@ def changed_request(resource: Resource, old: Object, new: Object, sub: str) -> O
 
 
 def _stamped(condition: Object, before: Object | None) -> Object:
-    stamp = now()
+    stamp = timestamp()
     same = before is not None and before.get("status") == condition.get("status", "True")
     return {
         "status": "True",

@@ -12,10 +12,10 @@ from ..objects import store_texts
 from ..patch import PATCHES, PatchError
 from ..resources import Registry, Resource
 from ..selectors import SelectorError, selector
-from ..store import AlreadyExists, Conflict, Event, Object, Store, now
+from ..store import AlreadyExists, Conflict, Event, Object, Store, timestamp
 from .access import User
 from .errors import ApiError, invalid, not_found
-from .requests import Target, stored
+from .requests import Target, stored_object
 from .validation import (
     CSR,
     DEFINITIONS,
@@ -23,7 +23,7 @@ from .validation import (
     check,
     check_change,
     check_request_for_certificate,
-    established,
+    established_status,
 )
 
 
@@ -52,7 +52,7 @@ class Writer:
         options = body if verb in ("delete", "deletecollection") and isinstance(body, dict) else {}
         dry = "All" in [*request.query.getall("dryRun", []), *(options.get("dryRun") or ())]
         if verb == "create" and target.sub == "binding":
-            pod = stored(self.store, target)
+            pod = stored_object(self.store, target)
             node = _object(body)["target"]["name"]
             self.store.update("pods", {**pod, "spec": {**pod["spec"], "nodeName": node}})
             return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201
@@ -79,7 +79,7 @@ class Writer:
             }, 200
         if verb == "patch":
             return self._patch(request, target, body, user, dry)
-        old, new = stored(self.store, target), _object(body)
+        old, new = stored_object(self.store, target), _object(body)
         if not resource.unconditional and not (new.get("metadata") or {}).get("resourceVersion"):
             raise invalid(
                 resource, target.name, "metadata.resourceVersion: Invalid value: 0x0: must be specified for an update"
@@ -133,7 +133,7 @@ class Writer:
             obj.setdefault("type", "Opaque")
             store_texts(obj)
         elif resource.kind == "CustomResourceDefinition":
-            obj["status"] = established(obj)
+            obj["status"] = established_status(obj)
         elif (resource.custom or resource.group in ("apps", "batch")) and resource.status:
             obj.pop("status", None)  # only the subresource writes it
         check(resource, obj)
@@ -277,7 +277,7 @@ class Writer:
         wanted = options.get("preconditions")
         if not isinstance(wanted, dict):
             return
-        metadata = stored(self.store, target)["metadata"]
+        metadata = stored_object(self.store, target)["metadata"]
         for field, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
             if wanted.get(field) and wanted[field] != metadata[field]:
                 raise ApiError(
@@ -298,14 +298,14 @@ class Writer:
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
     def _delete(self, target: Target, dry: bool) -> Object:
-        old = stored(self.store, target)
+        old = stored_object(self.store, target)
         if dry:
             return old
         if old["metadata"].get("finalizers"):
             if old["metadata"].get("deletionTimestamp"):
                 return old
             return self.store.update(
-                target.resource.key, {**old, "metadata": {**old["metadata"], "deletionTimestamp": now()}}
+                target.resource.key, {**old, "metadata": {**old["metadata"], "deletionTimestamp": timestamp()}}
             )
         if target.resource.key == "namespaces":
             for resource, items in list(self.store.objects.items()):

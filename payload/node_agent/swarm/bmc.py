@@ -40,7 +40,7 @@ ENABLED = ("Disabled", "Once", "Continuous")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A request that a BMC refuses: HTTP status and message."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -73,10 +73,10 @@ class Bmc:
         except ValueError:  # brackets around something other than an IPv6 address
             parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Refused(400, f"Image {url!r}: must be an http or https URL")
+            raise RefusedRequest(400, f"Image {url!r}: must be an http or https URL")
         named = _UUID.findall(url)
         if named and self.host.me.infra_env_id not in named:
-            raise Refused(400, f"Image {url}: {self.host.name} belongs to infra-env {self.host.me.infra_env_id}")
+            raise RefusedRequest(400, f"Image {url}: {self.host.name} belongs to infra-env {self.host.me.infra_env_id}")
         self.image = url
 
     def override(self, wanted: Any) -> None:
@@ -88,7 +88,7 @@ class Bmc:
         enabled = fields.get("BootSourceOverrideEnabled", self.enabled)
         target = fields.get("BootSourceOverrideTarget", self.target)
         if enabled not in ENABLED or target not in TARGETS:
-            raise Refused(400, f"Boot {enabled!r}, {target!r}: must be one of {', '.join((*ENABLED, *TARGETS))}")
+            raise RefusedRequest(400, f"Boot {enabled!r}, {target!r}: must be one of {', '.join((*ENABLED, *TARGETS))}")
         self.enabled, self.target = enabled, target
 
     def boots_image(self) -> bool:
@@ -147,7 +147,7 @@ class Bmcs:
     async def _answer(self, request: web.Request) -> web.Response:
         try:
             return await self._answered(request)
-        except Refused as refused:
+        except RefusedRequest as refused:
             error = {"error": {"code": "Base.1.0.GeneralError", "message": str(refused)}}
             headers = {"WWW-Authenticate": 'Basic realm="swarm"'} if refused.status == 401 else {}
             return web.json_response(error, status=refused.status, headers=headers)
@@ -159,29 +159,29 @@ class Bmcs:
         self._authorize(request.headers.get("Authorization", ""))
         kind, __, rest = path.removeprefix(f"{ROOT}/").partition("/")
         if not path.startswith(f"{ROOT}/") or kind not in ("Systems", "Managers"):
-            raise Refused(404, f"{path}: no such resource")
+            raise RefusedRequest(404, f"{path}: no such resource")
         if not rest and request.method == "GET":
             return web.json_response(collection(path, kind, list(self._bmcs)))
         ident, __, rest = rest.partition("/")
         bmc = self._bmcs.get(ident)
         if bmc is None:
-            raise Refused(404, f"{path}: no such machine")
+            raise RefusedRequest(404, f"{path}: no such machine")
         if request.method == "GET":
             found = resource(bmc, kind, rest)
             if found is None:
-                raise Refused(404, f"{path}: no such resource")
+                raise RefusedRequest(404, f"{path}: no such resource")
             return web.json_response(found)
         try:
             body = load_json(await request.read() or b"{}", name="the request")
         except DocumentError as error:
-            raise Refused(400, str(error)) from None
+            raise RefusedRequest(400, str(error)) from None
         self._change(bmc, request.method, f"{kind}/{rest}".rstrip("/"), body if isinstance(body, dict) else {})
         return web.Response(status=204)
 
     def _authorize(self, header: str) -> None:
         expected = base64.b64encode(f"{USER}:{self._password}".encode()).decode()
         if self._password and not hmac.compare_digest(header.encode(errors="replace"), f"Basic {expected}".encode()):
-            raise Refused(401, "user name or password is wrong")
+            raise RefusedRequest(401, "user name or password is wrong")
 
     def _change(self, bmc: Bmc, method: str, what: str, body: dict[str, Any]) -> None:
         medium = re.fullmatch(
@@ -197,11 +197,11 @@ class Bmcs:
         elif method == "PATCH" and what == "Systems":
             bmc.override(body.get("Boot"))
         else:
-            raise Refused(405, f"{method} of {what}: not possible")
+            raise RefusedRequest(405, f"{method} of {what}: not possible")
 
     def _reset(self, bmc: Bmc, kind: Any) -> None:
         if not isinstance(kind, str) or kind not in RESETS:
-            raise Refused(400, f"ResetType {kind!r}: must be one of {', '.join(RESETS)}")
+            raise RefusedRequest(400, f"ResetType {kind!r}: must be one of {', '.join(RESETS)}")
         after = RESETS[kind]
         if after == "On" and bmc.on:
             return

@@ -10,7 +10,7 @@ import os
 import zipfile
 from pathlib import Path
 
-from ....plugins.module_utils.imports import needed
+from ....plugins.module_utils.imports import needed_files
 from .settings import SwarmError
 
 ROOT = Path(__file__).parents[3]
@@ -29,7 +29,7 @@ def write(path: Path) -> None:
         raise SwarmError("the packed swarm cannot pack itself; use `agentlab swarm`")
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    files = {f"{PACKAGE}/{name}": (ROOT / name).read_bytes() for name in sorted(needed([PROGRAM], ROOT))}
+    files = {f"{PACKAGE}/{name}": (ROOT / name).read_bytes() for name in sorted(needed_files([PROGRAM], ROOT))}
     # A package in an archive needs its file; in the checkout most of these folders have none.
     packages = {f"{folder}/__init__.py" for name in files for folder in map(str, Path(name).parents) if folder != "."}
     files = {"__main__.py": MAIN.encode(), **dict.fromkeys(sorted(packages), b""), **files}

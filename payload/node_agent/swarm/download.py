@@ -50,7 +50,7 @@ class Downloads:
             url = self._places.get((kind, infra_env)) or await self._place(kind, infra_env)
             self._places[kind, infra_env] = url
             started, size = loop.time(), 0
-            async for part in self._ranges(kind, url) if kind == "iso" else self._whole(kind, url):
+            async for part in self._ranges(kind, url) if kind == "iso" else self._read_all(kind, url):
                 size += part
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise DownloadError(f"cannot download the {kind}: {error or type(error).__name__}") from error
@@ -100,7 +100,7 @@ class Downloads:
         found = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
         return size, int(found[1]) if found else size
 
-    async def _whole(self, kind: str, url: str) -> AsyncIterator[int]:
+    async def _read_all(self, kind: str, url: str) -> AsyncIterator[int]:
         yield (await self._get(kind, url, {}))[0]
 
     async def _get(self, kind: str, url: str, headers: Mapping[str, str]) -> tuple[int, aiohttp.ClientResponse]:

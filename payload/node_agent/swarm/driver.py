@@ -27,10 +27,10 @@ from .support import (
     AT_ONCE,
     REQUEST_SECONDS,
     archive,
-    bounded,
     cancel,
     protocol_dumps,
     raise_file_limit,
+    run_bounded,
     self_signed,
     tls,
 )
@@ -99,7 +99,7 @@ class Swarm:
                     due = loop.time() + seconds
                     await asyncio.sleep(seconds)
                     if action.poll:
-                        self.stats.late(loop.time() - due)
+                        self.stats.add_delay(loop.time() - due)
                     answer = host is not None and action.poll and self._ends(host)
                 elif isinstance(action, Dispatch) and host is not None:
                     for step in action.steps:
@@ -146,7 +146,7 @@ class Swarm:
             await self._install(host, step)
 
     async def _install(self, host: Host, step: dict[str, Any]) -> None:
-        """Carry out the installer's part of the step `install`; at its end the host reboots into the installed system."""
+        """Perform the installer's part of the step `install`; at its end the host reboots into the installed system."""
         wanted = load_json(step["args"][0], name="args")
         host.cluster.id = host.cluster.id or wanted["cluster_id"]  # a hub does not set it
         cluster, clock = host.cluster, asyncio.get_running_loop().time
@@ -287,10 +287,10 @@ class Swarm:
                 self.stats.clusters = len(self.clusters)
                 if not self.stopped and self._programs:
                     async with self._programs.running(session):
-                        await self._all()
+                        await self._run_all()
                         await cancel(list(self._tasks_of_hosts.values()))
                 elif not self.stopped:
-                    await self._all()
+                    await self._run_all()
             finally:
                 if self._bmcs:
                     await self._bmcs.close()
@@ -298,14 +298,14 @@ class Swarm:
                 self.stats.sample()
                 if not settings.keep:
                     await self._registration.remove()
-        return {"settings": settings.public(), "stopped": self.stopped, "left": self.left(), **self.stats.report()}
+        return {"settings": settings.public(), "stopped": self.stopped, "left": self.remaining(), **self.stats.report()}
 
     def stop(self) -> None:
         """End the run early, with the same cleanup as at its end."""
         self.stopped = True
         self._stop.set()
 
-    def left(self) -> list[str]:
+    def remaining(self) -> list[str]:
         """Return name and id of the clusters that are still to be removed."""
         return (
             []
@@ -313,7 +313,7 @@ class Swarm:
             else [f"{cluster.name} {cluster.id or cluster.namespace}" for cluster in self.clusters if cluster.created]
         )
 
-    async def _all(self) -> None:
+    async def _run_all(self) -> None:
         settings = self.settings
         self.hosts = populate(settings, self.clusters)
         of: dict[int, list[Host]] = {}
@@ -335,7 +335,7 @@ class Swarm:
             )
             for cluster in self.clusters
         ]
-        over = asyncio.get_running_loop().create_task(self._over(leaders))
+        over = asyncio.get_running_loop().create_task(self._end_leaders(leaders))
         try:
             await asyncio.wait_for(self._stop.wait(), settings.duration or None)
         except TimeoutError:
@@ -343,7 +343,7 @@ class Swarm:
         finally:
             late = [cluster for cluster, leader in zip(self.clusters, leaders, strict=True) if not leader.done()]
             await cancel([over, *leaders])
-        await bounded([self._unfinished(cluster, of[cluster.number]) for cluster in late], AT_ONCE)
+        await run_bounded([self._unfinished(cluster, of[cluster.number]) for cluster in late], AT_ONCE)
 
     async def _unfinished(self, cluster: Cluster, hosts: list[Host]) -> None:
         """Store the service's view of a cluster that is not installed when the duration is over."""
@@ -361,7 +361,7 @@ class Swarm:
         if end != "installed":
             self._failed(cluster, hosts, end, body)
 
-    async def _over(self, leaders: list[asyncio.Task[None]]) -> None:
+    async def _end_leaders(self, leaders: list[asyncio.Task[None]]) -> None:
         await asyncio.gather(*leaders)
         self._stop.set()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ....plugins.module_utils.vocabulary import LAB_VERSION, ClusterStatus, Finalizing, Stage, Status
+from ....plugins.module_utils.vocabulary import LAB_VERSION, ClusterStatus, FinalizingStage, Stage, Status
 from ..protocol import API, Conversation, Identity, Request, Response, Wait, exchange
 from .hardware import Cluster, Host
 from .settings import FINALIZING_STAGES, OLM_STAGES, STAGE_SECONDS, Settings
@@ -103,11 +103,13 @@ def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Conversation
     if role == "bootstrap" and not single:
         yield from stage(Stage.CONTROL_PLANE)
         needed = min(cluster.masters - 1, 2) + cluster.arbiters
-        yield from until(lambda: masters_at(cluster, (Stage.CONFIGURING, Stage.JOINED, Stage.DONE)) >= needed, settings)
+        yield from poll_until(
+            lambda: masters_at(cluster, (Stage.CONFIGURING, Stage.JOINED, Stage.DONE)) >= needed, settings
+        )
         yield from stage(Stage.BOOTKUBE)
         yield from stage(Stage.CONTROLLER)
         early = ("", Stage.STARTING, Stage.INSTALLING, Stage.CONTROL_PLANE)
-        yield from until(
+        yield from poll_until(
             lambda: all(
                 cluster.stages.get(at, "") not in early for at, role in cluster.roles.items() if role == "worker"
             ),
@@ -123,7 +125,7 @@ def installer(host: Host, role: str, pace: Pace, archive: bytes) -> Conversation
     return True
 
 
-def until(condition: Callable[[], bool], settings: Settings) -> Conversation:
+def poll_until(condition: Callable[[], bool], settings: Settings) -> Conversation:
     while not condition():
         yield Wait(settings.installer_poll)
 
@@ -211,16 +213,16 @@ def finalize(cluster: Cluster, pace: Pace, certificate: str) -> Conversation:
         response: Response = yield from persist(request, settings)
         if response.status == 400:
             break
-        if stage == Finalizing.CLUSTER_OPERATORS:
+        if stage == FinalizingStage.CLUSTER_OPERATORS:
             yield from become_available("builtin", 120)
-        if stage == Finalizing.ROUTER_CA:
+        if stage == FinalizingStage.ROUTER_CA:
             yield from persist(
                 Request("ingress certificate", "POST", f"{base}/uploads/ingress-cert", certificate), settings
             )
-        if stage == Finalizing.OLM_MANIFESTS:
+        if stage == FinalizingStage.OLM_MANIFESTS:
             for kind, name in (("files", "custom_manifests.json"), ("credentials", "kubeconfig-noingress")):
                 yield from persist(Request(name, "GET", f"{base}/downloads/{kind}?file_name={name}"), settings)
-        if stage == Finalizing.CSV:
+        if stage == FinalizingStage.CSV:
             yield from become_available("olm", 60)
     last = Request("complete", "POST", f"{base}/actions/complete-installation", {"is_success": True})
     done: Response = yield from persist(last, settings)

@@ -308,7 +308,7 @@ class Installers:
         log = self._folder / f"{name}.installer.log"
         # The namespace first: a change of credentials resets the signal.
         command = [
-            *namespace(), *processes.DIES_WITH_PARENT,
+            *namespace(), *processes.KILLED_WITH_PARENT,
             str(self._folder / "installer" / "enter"), str(program.absolute()), *words,
         ]  # fmt: skip
         process = await processes.start(command, environment, self._folder, log)

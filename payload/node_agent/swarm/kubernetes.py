@@ -87,9 +87,9 @@ def manifests(options: argparse.Namespace, defaults: argparse.Namespace, setting
         raise SwarmError(f"--kubernetes: the files of the options are longer than {MOST_BYTES} bytes in all")
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
-        {"apiVersion": "v1", "kind": "ConfigMap", **metadata(name), "binaryData": {"swarm": encoded(program)}},
+        {"apiVersion": "v1", "kind": "ConfigMap", **metadata(name), "binaryData": {"swarm": encode_base64(program)}},
         {"apiVersion": "v1", "kind": "Secret", **metadata(name), "type": "Opaque",
-         "data": {key: encoded(value) for key, value in secret.items()}},
+         "data": {key: encode_base64(value) for key, value in secret.items()}},
         {"apiVersion": "batch/v1", "kind": "Job", **metadata(name), "spec": {
             "completions": pods,
             "parallelism": pods,
@@ -152,7 +152,7 @@ def metadata(name: str) -> Object:
     return {"metadata": {"name": name, "namespace": name}}
 
 
-def encoded(data: bytes) -> str:
+def encode_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 

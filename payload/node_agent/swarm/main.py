@@ -11,13 +11,23 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ....plugins.module_utils.vocabulary import Exit
-from .output import problem, say, say_or_drop
-from .settings import DOWNLOADS, FAILURES, PROFILES, THRESHOLDS, Settings, Stopped, SwarmError, kinds, part_of, shares
-from .verdict import exceeded, problems
+from .output import problem, write_line, write_or_drop
+from .settings import (
+    DOWNLOADS,
+    FAILURES,
+    PROFILES,
+    THRESHOLDS,
+    Settings,
+    StoppedRun,
+    SwarmError,
+    kinds,
+    part_of,
+    shares,
+)
+from .verdict import exceeded_thresholds, problems
 
 LINE_SECONDS = 10.0
-PRINTED = Path("-")
-"""The value of --report that prints it."""
+PRINTED = Path("-")  # the value of --report that prints it
 PROGRAMS = {
     "agent": "agent program that runs a share of the hosts in its dry-run mode",
     "installer": "installer program that installs hosts of --agent in its dry-run mode",
@@ -213,11 +223,11 @@ class Progress:
         if self._tty:  # a line that wraps could not be rewritten
             self._shown = True
             line = f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}"
-        say_or_drop(line, self._stream, end="" if self._tty else "\n")
+        write_or_drop(line, self._stream, end="" if self._tty else "\n")
 
     def close(self) -> None:
         if self._shown:
-            say_or_drop("", self._stream)
+            write_or_drop("", self._stream)
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
@@ -268,12 +278,12 @@ def merge(argv: list[str]) -> int:
     try:
         reports = [report.load(folder) for folder in options.folders]
         report.writable(options.report)
-        whole = report.merged(reports)
+        whole = report.merge_reports(reports)
         for path in report.save(whole, options.report):
-            say(str(path))
+            write_line(str(path))
         return conclude(whole)
     except SwarmError as error:
-        say_or_drop(f"agentlab swarm merge: {error}", sys.stderr)
+        write_or_drop(f"agentlab swarm merge: {error}", sys.stderr)
         return Exit.USAGE
 
 
@@ -289,7 +299,7 @@ def pack(argv: list[str]) -> int:
     except (SwarmError, OSError) as error:
         wanted = "must be a file in an existing directory"
         text = f"{path}: {problem(error)}; {wanted}" if isinstance(error, OSError) else str(error)
-        say_or_drop(f"agentlab swarm pack: {text}", sys.stderr)
+        write_or_drop(f"agentlab swarm pack: {text}", sys.stderr)
         return Exit.USAGE
     return Exit.OK
 
@@ -310,7 +320,7 @@ def conclude(report: dict[str, Any]) -> int:
     used, ends = report["resources"], report["ends"]
     for cluster in report["failed"]:
         injected = sorted({host["simulated"] for host in cluster["hosts"] if host["simulated"]})
-        say_or_drop(
+        write_or_drop(
             f"agentlab swarm: {cluster['cluster']}: {cluster['end']}, {cluster['status']}"
             + (f"; injected: {', '.join(injected)}" if injected else "")
             + (f": {why}" if (why := reason(cluster)) else ""),
@@ -319,10 +329,10 @@ def conclude(report: dict[str, Any]) -> int:
     others = {name: count for name, count in ends.items() if name != "installed"}
     gave_up = sum(report["gave_up"].values())
     for name in report["left"]:
-        say_or_drop(f"agentlab swarm: could not be removed: {name}", sys.stderr)
+        write_or_drop(f"agentlab swarm: could not be removed: {name}", sys.stderr)
     found = problems(report)
-    for line in exceeded(report):
-        say_or_drop(f"agentlab swarm: {line}", sys.stderr)
+    for line in exceeded_thresholds(report):
+        write_or_drop(f"agentlab swarm: {line}", sys.stderr)
     result(
         report,
         f"{'stopped; ' if report['stopped'] else ''}{ends.get('installed', 0)} of {report['clusters']} clusters installed"
@@ -339,9 +349,9 @@ def conclude(report: dict[str, Any]) -> int:
 def result(report: dict[str, Any], text: str) -> None:
     """Print a line of the result; the exit code of a run that was stopped does not depend on its reader."""
     if report["stopped"]:
-        say_or_drop(text, sys.stdout)
+        write_or_drop(text, sys.stdout)
     else:
-        say(text)
+        write_line(text)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -363,7 +373,7 @@ def main(argv: list[str] | None = None) -> int:
             from . import kubernetes
 
             objects = kubernetes.manifests(options, parser().parse_args([]), settings)
-            say(kubernetes.text(objects, settings.name, options.kubernetes), end="")
+            write_line(kubernetes.text(objects, settings.name, options.kubernetes), end="")
             return Exit.OK
         from .report import line, save, writable
         from .start import start  # aiohttp, which --help does not need
@@ -382,8 +392,8 @@ def main(argv: list[str] | None = None) -> int:
             result(report, line(report))
         return conclude(report)
     except (SwarmError, ImportError, OSError) as error:  # the error names a missing library
-        say_or_drop(f"agentlab swarm: {error}", sys.stderr)
-        return Exit.INTERRUPTED if isinstance(error, Stopped) else Exit.USAGE
+        write_or_drop(f"agentlab swarm: {error}", sys.stderr)
+        return Exit.INTERRUPTED if isinstance(error, StoppedRun) else Exit.USAGE
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ def upgrade(host: Host, args: list[str]) -> Result:
     return Result(dumps({"agent_image": load_json(args[0], name="arguments")["agent_image"], "result": "success"}))
 
 
-def nothing(host: Host, args: list[str]) -> Result:
+def no_result(host: Host, args: list[str]) -> Result:
     return Result()
 
 
@@ -154,9 +154,9 @@ ANSWERS: dict[str, Callable[[Host, list[str]], Result]] = {
     "container-image-availability": images,
     "tang-connectivity-check": tang,
     "api-vip-connectivity-check": api_vip,
-    "install": nothing,
-    "stop-installation": nothing,
-    "logs-gather": nothing,
+    "install": no_result,
+    "stop-installation": no_result,
+    "logs-gather": no_result,
     "upgrade-agent": upgrade,
 }
 

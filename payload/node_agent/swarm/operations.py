@@ -39,7 +39,7 @@ _NAMED = {
 }  # fmt: skip
 
 
-def shown(name: str) -> str:
+def shown_name(name: str) -> str:
     """Return how a report calls a request: its operationId, followed by what it is about where that does not say it."""
     if name.startswith("reply "):
         return f"{REPLY}, {name.removeprefix('reply ')}"

@@ -9,19 +9,19 @@ from ....plugins.module_utils import terminal
 from .settings import SwarmError
 
 
-def say(text: str, end: str = "\n") -> None:
+def write_line(text: str, end: str = "\n") -> None:
     """Write to standard output, as other verbs do. SwarmError: it cannot be written, as on a full disk."""
     try:
-        terminal.say(text, end=end)
+        terminal.write_line(text, end=end)
     except OSError as error:
         terminal.drop(sys.stdout)
         raise SwarmError(f"standard output: {error.strerror}") from None
 
 
-def say_or_drop(text: str, stream: TextIO, end: str = "\n") -> None:
+def write_or_drop(text: str, stream: TextIO, end: str = "\n") -> None:
     """Write to a stream; when that is not possible, for any reason, the text is lost, and the run continues."""
     try:
-        terminal.say_or_drop(text, stream, end)
+        terminal.write_or_drop(text, stream, end)
     except OSError:
         terminal.drop(stream)
 

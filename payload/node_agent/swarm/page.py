@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ....plugins.module_utils.vocabulary import Status
-from .operations import OF_INSTALLERS, shown
+from .operations import OF_INSTALLERS, shown_name
 from .stats import WHOLE
 from .verdict import problems
 
@@ -152,7 +152,7 @@ def grid(title: str, first: str, rows: Iterable[tuple[str, dict[str, Any]]], sec
     )
 
 
-def compared(report: dict[str, Any]) -> str:
+def comparison_tables(report: dict[str, Any]) -> str:
     """Tables that set programs next to simulated hosts and controllers; empty without programs."""
     kinds = {
         name: report.get("kinds", {}).get(name, 0) for name in ("simulated", "program", "installers", "controllers")
@@ -179,7 +179,7 @@ def compared(report: dict[str, Any]) -> str:
                 (others, kinds["installers"]) if name in OF_INSTALLERS else (kinds["simulated"], kinds["program"])
             )
             counts = {"simulated": count / max(those, 1), "program": program["count"] / max(these, 1)}
-            yield shown(name), row({"simulated": simulated, "program": program}, counts, "host")
+            yield shown_name(name), row({"simulated": simulated, "program": program}, counts, "host")
 
     def control() -> Iterable[tuple[str, dict[str, Any]]]:
         for name, program in report.get("program_controller_operations", {}).items():
@@ -188,7 +188,7 @@ def compared(report: dict[str, Any]) -> str:
                 "simulated": simulated.get("count", 0) / max(clusters, 1),
                 "program": program["count"] / max(kinds["controllers"], 1),
             }
-            yield shown(name), row({"simulated": simulated, "program": program}, counts, "cluster")
+            yield shown_name(name), row({"simulated": simulated, "program": program}, counts, "cluster")
 
     def times(whole: bool) -> Iterable[tuple[str, dict[str, Any]]]:
         for name, program in report["program_time_to_reply"].items():
@@ -330,9 +330,10 @@ def page(report: dict[str, Any]) -> str:
         outcomes(report),
         texts("Clusters that were not installed", ("Cluster", "Host", "Status", "Injected failure", "Reason reported by the service"), failures(report),
               "None."),
-        texts("Errors", ("Operation", "Message", "Count"), [(shown(row["operation"]), row["message"], row["count"]) for row in report["messages"]], "None."),
-        grid("Operations, milliseconds", "Operation", sorted((shown(name), row) for name, row in report["operations"].items())),
-        compared(report),
+        texts("Errors", ("Operation", "Message", "Count"),
+              [(shown_name(row["operation"]), row["message"], row["count"]) for row in report["messages"]], "None."),
+        grid("Operations, milliseconds", "Operation", sorted((shown_name(name), row) for name, row in report["operations"].items())),
+        comparison_tables(report),
         grid("Time to download a file, seconds", "File", report.get("time_to_download", {}).items(), seconds=True),
         grid("Time from registration to a host's status, seconds", "Status", report["time_to_host_status"].items(), seconds=True),
         grid("Time from registration to a host's stage, seconds", "Stage", report["time_to_host_stage"].items(), seconds=True),

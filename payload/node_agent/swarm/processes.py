@@ -11,7 +11,7 @@ from pathlib import Path
 END_SECONDS = 5.0
 MOST_OUTPUT = 300
 """Characters of a program's last line that a message shows."""
-DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
+KILLED_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 """The kernel ends the program when the swarm is killed."""
 
 

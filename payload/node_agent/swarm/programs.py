@@ -30,7 +30,7 @@ from .hardware import Host
 from .installer_programs import BY_CONTROLLER, Installers
 from .settings import Settings, SwarmError
 from .stats import Stats
-from .support import why
+from .support import failure_reason
 
 if TYPE_CHECKING:
     import aiohttp
@@ -155,7 +155,7 @@ class Programs:
         """Run a host's agent until it has rebooted; end it and its helpers when cancelled. SwarmError: it ended before."""
         self._hosts[host.me.host_id] = host
         log = self._folder / f"{host.me.host_id}.log"
-        command = [*processes.DIES_WITH_PARENT, *self._command(host)]
+        command = [*processes.KILLED_WITH_PARENT, *self._command(host)]
         process = await processes.start(command, self._environment(host), self._folder, log)
         try:
             code = await process.wait()
@@ -219,8 +219,8 @@ class Programs:
             ) as answer:
                 raw, status, kind = await answer.read(), answer.status, answer.content_type
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            self._stats.record(operation, loop.time() - started, 0, why(error), True, of_controller)
-            return web.json_response({"code": 502, "reason": why(error)}, status=502)
+            self._stats.record(operation, loop.time() - started, 0, failure_reason(error), True, of_controller)
+            return web.json_response({"code": 502, "reason": failure_reason(error)}, status=502)
         good = 200 <= status < 300
         wrong = None if good or status in ANSWERS.get(operation, ()) else f"HTTP status {status}"
         self._stats.record(operation, loop.time() - started, status, wrong, True, of_controller)

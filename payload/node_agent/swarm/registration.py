@@ -12,7 +12,7 @@ from ..protocol import API, Conversation, Identity, Request, Response
 from . import hub, install
 from .hardware import Cluster, existing_cluster, plan_clusters
 from .settings import Settings, SwarmError
-from .support import AT_ONCE, bounded
+from .support import AT_ONCE, run_bounded
 
 REMOVE_TRIES, REMOVE_SECONDS = 4, 3.0
 
@@ -96,7 +96,7 @@ class Registration:
             self._swarm.clusters = await self._discover()
             return
         self._swarm.clusters = plan_clusters(settings)
-        await bounded([self._register(cluster) for cluster in self._swarm.clusters], AT_ONCE)
+        await run_bounded([self._register(cluster) for cluster in self._swarm.clusters], AT_ONCE)
 
     async def _set_up_hub(self) -> None:
         settings, anonymous = self._swarm.settings, Identity("", "", "")
@@ -122,7 +122,7 @@ class Registration:
             if not self._swarm.stopped:
                 known.add(await self._swarm.talk(work, anonymous))
 
-        await bounded([one(cluster) for cluster in self._swarm.clusters], AT_ONCE)
+        await run_bounded([one(cluster) for cluster in self._swarm.clusters], AT_ONCE)
         services, images = {url for url, __ in known}, {image for __, image in known}
         if not settings.url and len(services) > 1:
             raise SwarmError(
@@ -186,7 +186,7 @@ class Registration:
                     cluster.created = False
                     return
 
-        await bounded([remove(cluster) for cluster in self._swarm.clusters if cluster.created], AT_ONCE)
+        await run_bounded([remove(cluster) for cluster in self._swarm.clusters if cluster.created], AT_ONCE)
         if self._hub and not self._swarm.settings.discover:
             request = Request("remove", "DELETE", hub.place("ClusterImageSet", name=self._image_set), answers=(404,))
             await self._swarm.send(request, Identity("", "", ""))

@@ -71,7 +71,7 @@ def line(report: dict[str, Any]) -> str:
     return LOGGED + base64.b64encode(packed).decode()
 
 
-def logged(path: Path) -> bytes:
+def last_report(path: Path) -> bytes:
     """Return the JSON of the last report in a log. ValueError: it has none, or a damaged or too large one."""
     found = read_file(path, limits=LIMITS).rpartition(LOGGED.encode())
     if not found[1]:
@@ -93,7 +93,7 @@ def load(place: Path) -> dict[str, Any]:
     try:
         if place.is_dir():
             path = place / "report.json"
-        raw = logged(path) if path == place else read_file(path, limits=LIMITS)
+        raw = last_report(path) if path == place else read_file(path, limits=LIMITS)
         report: dict[str, Any] = load_json(raw, name=str(path), limits=LIMITS)
     except OSError as error:
         wanted = "must be the directory of a report, or the log of a pod"
@@ -107,7 +107,7 @@ def load(place: Path) -> dict[str, Any]:
     return report
 
 
-def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
+def merge_reports(reports: list[dict[str, Any]]) -> dict[str, Any]:
     """Merge the reports of machines that loaded one service at the same time.
 
     Percentiles are those of all values together; in samples, which cannot be merged, they are those of the worst machine.
@@ -142,21 +142,21 @@ def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
         "began": began,
         "seconds": round(max(report["began"] + report["seconds"] for report in reports) - began, 1),
         "clusters": sum(report["clusters"] for report in reports),
-        "ends": summed(report["ends"] for report in reports),
+        "ends": sum_counts(report["ends"] for report in reports),
         "outcomes": [row for report in reports for row in report.get("outcomes", ())],
         "failed": [row for report in reports for row in report["failed"]],
-        "gave_up": summed(report["gave_up"] for report in reports),
-        "kinds": summed(report.get("kinds", {}) for report in reports),
+        "gave_up": sum_counts(report["gave_up"] for report in reports),
+        "kinds": sum_counts(report.get("kinds", {}) for report in reports),
         "lost_on_purpose": sum(report["lost_on_purpose"] for report in reports),
-        "downloaded_bytes": summed(report.get("downloaded_bytes", {}) for report in reports),
+        "downloaded_bytes": sum_counts(report.get("downloaded_bytes", {}) for report in reports),
         **summaries(tables),
-        "errors": summed(report["errors"] for report in reports),
+        "errors": sum_counts(report["errors"] for report in reports),
         "messages": [
             {"operation": operation, "message": message, "count": count}
             for (operation, message), count in messages.most_common(50)
         ],
         "resources": {key: round(value, 2) for key, value in totals.items()} | each,
-        "samples": aligned(
+        "samples": align_series(
             [
                 [{**sample, "t": sample["t"] + report["began"] - began} for sample in report["samples"]]
                 for report in reports
@@ -166,14 +166,14 @@ def merged(reports: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def summed(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+def sum_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
     for one in counts:
         total.update(one)
     return dict(total)
 
 
-def aligned(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def align_series(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """One time series of several: for each second what every machine had reported last; rates only while it ran."""
     seconds = [{math.ceil(sample["t"]): sample for sample in run} for run in runs if run]
     ends = [max(run) for run in seconds]
@@ -192,7 +192,7 @@ def aligned(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
         }
         entry |= {key: max(sample[key] for sample in running) for key in ("p50_ms", "p99_ms", "late_p99_ms")}
         entry["rss_mib"] = round(sum(sample["rss_mib"] for sample in running), 1)
-        entry |= {key: summed(sample[key] for sample in replies) for key in ("hosts", "clusters")}
+        entry |= {key: sum_counts(sample[key] for sample in replies) for key in ("hosts", "clusters")}
         samples.append(entry)
     return samples
 

@@ -13,7 +13,7 @@ from . import hub
 from .hardware import Cluster, Host
 from .settings import Settings
 from .stats import Stats
-from .support import received, why
+from .support import failure_reason, read_body
 
 if TYPE_CHECKING:
     import aiohttp
@@ -71,7 +71,7 @@ class Sender:
             async with self.session.request(
                 request.method, base + request.path, headers=self._headers(me, request), **body
             ) as answer:
-                raw = await received(answer)
+                raw = await read_body(answer)
                 decoded = (
                     load_json(raw, name="the answer")
                     if raw and (elsewhere or answer.content_type == "application/json")
@@ -79,7 +79,7 @@ class Sender:
                 )
                 response = Response(answer.status, decoded)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            response = Response(0, None, why(error))
+            response = Response(0, None, failure_reason(error))
         if host is not None and request.name == "instructions":
             if host.polled:
                 self._stats.reached(self._stats.step_times, "poll interval", started - host.polled)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ....plugins.module_utils.log import visible
 from ....plugins.module_utils.plan.topologies import TOPOLOGIES
-from ....plugins.module_utils.vocabulary import LAB_VERSION, REGISTRY, Finalizing, Stage
+from ....plugins.module_utils.vocabulary import LAB_VERSION, REGISTRY, FinalizingStage, Stage
 from ..protocol import API
 
 
@@ -134,9 +134,9 @@ STAGE_SECONDS = {
 }  # fmt: skip
 # The controller's, in its order. Without an OLM operator it goes from the third straight to the last, and the service may call
 # the cluster installed any time after the router's certificate.
-OLM_STAGES = (Finalizing.OLM_MANIFESTS, Finalizing.CSV)
+OLM_STAGES = (FinalizingStage.OLM_MANIFESTS, FinalizingStage.CSV)
 FINALIZING_STAGES = (
-    Finalizing.CLUSTER_OPERATORS, Finalizing.ROUTER_CA, Finalizing.CSV_INITIALIZATION, *OLM_STAGES, Finalizing.DONE,
+    FinalizingStage.CLUSTER_OPERATORS, FinalizingStage.ROUTER_CA, FinalizingStage.CSV_INITIALIZATION, *OLM_STAGES, FinalizingStage.DONE,
 )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ class SwarmError(ValueError):
         super().__init__(visible(text))
 
 
-class Stopped(SwarmError):
+class StoppedRun(SwarmError):
     """Stopped before registered clusters were deleted; one message for users."""
 
 

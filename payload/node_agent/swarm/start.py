@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .driver import Swarm
-from .output import say_or_drop
-from .settings import Settings, Stopped, SwarmError
+from .output import write_or_drop
+from .settings import Settings, StoppedRun, SwarmError
 
 SHOWN = 20
 """Clusters that a message names."""
@@ -40,7 +40,7 @@ def start(
                 cleaning = (
                     "" if settings.keep or settings.discover else ", and deleting what was registered (again: leave it)"
                 )
-                say_or_drop(f"\nagentlab swarm: stopping{cleaning}", sys.stderr)
+                write_or_drop(f"\nagentlab swarm: stopping{cleaning}", sys.stderr)
             elif number != signal.SIGHUP:  # a terminal that is closed sends it more than once
                 whole.cancel()
 
@@ -50,11 +50,11 @@ def start(
         try:
             report = await whole
         except (SwarmError, asyncio.CancelledError) as error:
-            names = swarm.left()
+            names = swarm.remaining()
             left = f"; left behind: {', '.join(names[:SHOWN])}" if names else ""
             left += f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
             if isinstance(error, asyncio.CancelledError):
-                raise Stopped(f"stopped without cleanup{left}") from None
+                raise StoppedRun(f"stopped without cleanup{left}") from None
             raise SwarmError(f"{error}{left}") from None
         finish(report)
         return report

@@ -91,7 +91,7 @@ class Histogram:
         return {"count": self.count} | {f"{name}_ms": round(value * 1000, 3) for name, value in values.items()}
 
 
-def failing(thing: dict[str, Any], most: int) -> list[str]:
+def failing_messages(thing: dict[str, Any], most: int) -> list[str]:
     """Return messages of the validations that a cluster or host fails, as the service has them.
 
     At most `most`, each cut at 200 characters. Nothing for a `validations_info` that cannot be read: it is for a report,
@@ -207,7 +207,7 @@ class Stats:
         most = 10 if detailed else 1
         hosts = [
             {"name": host.get("requested_hostname") or host["id"], "status": host.get("status", ""), "info": host.get("status_info", "")[:400],
-             "simulated": simulated.get(host["id"], ""), "validations": failing(host, most)}
+             "simulated": simulated.get(host["id"], ""), "validations": failing_messages(host, most)}
             for host in body.get("hosts") or ()
             if simulated.get(host["id"]) or host.get("status") in NOT_WELL
         ]  # fmt: skip
@@ -224,7 +224,7 @@ class Stats:
                 "status": body.get("status", ""),
                 "info": body.get("status_info", "")[:400],
                 "program": program,
-                "validations": failing(body, most),
+                "validations": failing_messages(body, most),
                 "hosts": hosts[:20],
             }
         )
@@ -234,7 +234,7 @@ class Stats:
         self.downloaded_bytes[kind] += size
         self.reached(self.download_times, kind, seconds)
 
-    def late(self, seconds: float) -> None:
+    def add_delay(self, seconds: float) -> None:
         self.lateness.add(seconds)
         self._recent_late.add(seconds)
 
@@ -272,7 +272,7 @@ class Stats:
         self._recent, self._recent_late = Histogram(), Histogram()
         self.samples.append(entry)
         if len(self.samples) > MOST_SAMPLES:
-            self.samples = [both(*pair) for pair in zip(self.samples[::2], self.samples[1::2], strict=False)]
+            self.samples = [merge_samples(*pair) for pair in zip(self.samples[::2], self.samples[1::2], strict=False)]
         return entry
 
     def report(self) -> dict[str, Any]:
@@ -325,7 +325,7 @@ class Stats:
         }
 
 
-def both(early: dict[str, Any], late: dict[str, Any]) -> dict[str, Any]:
+def merge_samples(early: dict[str, Any], late: dict[str, Any]) -> dict[str, Any]:
     """Merge two consecutive samples."""
     means = {key: round((early[key] + late[key]) / 2, 1) for key in RATES}
     return {**late, **means, **{key: max(early[key], late[key]) for key in WORST}}

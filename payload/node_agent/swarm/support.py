@@ -28,7 +28,7 @@ MOST_ANSWER = 256 << 20
 """Bytes of an answer: a cluster of 150 hosts has 10 MB."""
 
 
-async def received(answer: aiohttp.ClientResponse) -> bytes:
+async def read_body(answer: aiohttp.ClientResponse) -> bytes:
     """Return the body of an answer.
 
     OSError if it is longer than MOST_ANSWER; what came until then is dropped.
@@ -41,7 +41,7 @@ async def received(answer: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
-async def bounded(work: list[Coroutine[Any, Any, None]], most: int) -> None:
+async def run_bounded(work: list[Coroutine[Any, Any, None]], most: int) -> None:
     """Run all of `work`, at most `most` at a time.
 
     After an error, running ones finish, so that what they create is known; no others start. Then the first SwarmError
@@ -96,7 +96,7 @@ def archive(kib: int) -> bytes:
     return buffer.getvalue()
 
 
-def why(error: Exception) -> str:
+def failure_reason(error: Exception) -> str:
     """Return why there was no response, as a message."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {error.certificate_error}; set its authority with --cacert"

@@ -55,7 +55,7 @@ FIGURES: dict[str, Figure] = {
 """How each of `THRESHOLDS` is read from a report; None: the run has no such figure."""
 
 
-def exceeded(report: Report) -> list[str]:
+def exceeded_thresholds(report: Report) -> list[str]:
     """Return a line for each threshold of the run's settings that its figures exceed."""
     lines = []
     for name, most in report["settings"].get("thresholds", {}).items():
@@ -77,7 +77,7 @@ def problems(report: Report) -> list[str]:
     gave_up = sum(report["gave_up"].values())
     lines += [f"{_count(gave_up, 'host')} gave up"] * bool(gave_up)
     lines += [f"{_count(len(report['left']), 'cluster')} could not be removed"] * bool(report["left"])
-    return lines + exceeded(report)
+    return lines + exceeded_thresholds(report)
 
 
 def _count(number: int, what: str) -> str:

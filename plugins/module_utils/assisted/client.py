@@ -64,7 +64,7 @@ class AssistedClient:
                 return answer.status_code, answer.reason, read_reply(answer, limits=_LIMITS)
 
         try:
-            status, title, body = deadline.within(deadline.REQUEST_SECONDS, ask)
+            status, title, body = deadline.call_within(deadline.REQUEST_SECONDS, ask)
         except (requests.RequestException, TimeoutError) as error:
             self.tape("assisted", path_query, 0, "no answer")
             raise AssistedError(f"{url}: {error}") from error
@@ -80,10 +80,10 @@ class AssistedClient:
         return found
 
     def infra_envs(self) -> list[dict[str, Any]]:
-        return shapes.things(self.get("/infra-envs"), f"{self.base}/infra-envs")
+        return shapes.object_list(self.get("/infra-envs"), f"{self.base}/infra-envs")
 
     def clusters(self) -> list[dict[str, Any]]:
-        return shapes.things(self.get("/clusters"), f"{self.base}/clusters")
+        return shapes.object_list(self.get("/clusters"), f"{self.base}/clusters")
 
     def cluster(self, cluster_id: str) -> dict[str, Any]:
         """One cluster with its hosts.

@@ -33,7 +33,7 @@ class Host(NamedTuple):
 class Definition:
     """The definition of a cluster of `hosts` by the manifests in `folder`.
 
-    api: of the service, which need not answer yet; extra: file name -> content of further manifests; say: gets what happens;
+    api: of the service, which need not answer yet; extra: file name -> content of further manifests; report: gets what happens;
     seconds: until the installation has started. It can run again: what exists is kept.
     """
 
@@ -43,13 +43,13 @@ class Definition:
         folder: Path,
         extra: Mapping[str, bytes],
         hosts: Sequence[Host],
-        say: Callable[[str], None],
+        report: Callable[[str], None],
         *,
         seconds: float,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._api, self._folder, self._extra, self._hosts, self._say = api, folder, extra, hosts, say
+        self._api, self._folder, self._extra, self._hosts, self._report = api, folder, extra, hosts, report
         self._clock, self._sleep, self._end, self._seconds = clock, sleep, clock() + seconds, seconds
         # By id: a host that was bound has no inventory until its agent has registered again.
         self._known: dict[str, Host] = {}
@@ -61,7 +61,7 @@ class Definition:
         """
         while (infra_env := self._infra_env()) is None:
             self._pause("no service answers, or it has no infra-env")
-        cluster = registration.register_cluster(self._api, self._folder, self._extra, self._say)
+        cluster = registration.register_cluster(self._api, self._folder, self._extra, self._report)
         found: dict[str, bytes] = {}
         # Preparing the installation may fail: then the cluster is ready again.
         while missing := self._step(infra_env, cluster) or self._credentials(cluster, found):
@@ -92,7 +92,7 @@ class Definition:
         if status["status"] != Status.READY or any(host["status"] != Status.KNOWN for host in status["hosts"]):
             return f"the cluster is {status['status']}: {status['status_info']}"
         self._api.call("POST", f"/clusters/{cluster}/actions/install")
-        self._say("Started the installation")
+        self._report("Started the installation")
         return ""
 
     def _bind(self, infra_env: str, cluster: str) -> str:
@@ -111,7 +111,7 @@ class Definition:
             if not found.get("cluster_id"):
                 if found["status"] == UNBOUND:
                     self._api.call("POST", f"{place}/actions/bind", {"cluster_id": cluster})
-                    self._say(f"Bound host {host.name}")
+                    self._report(f"Bound host {host.name}")
                 return f"host {host.name} is {found['status']}: {found['status_info']}"
             wanted = {"host_name": host.name, "host_role": host.role}
             if {"host_name": found.get("requested_hostname"), "host_role": found.get("role")} != wanted:

@@ -46,7 +46,7 @@ def load(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def one(folder: Path, name: str, kind: str) -> dict[str, Any]:
+def first_document(folder: Path, name: str, kind: str) -> dict[str, Any]:
     """Return the first document of a kind in a file of the manifests; ClientError if there is none."""
     for document in load(folder / name):
         if document.get("kind") == kind:
@@ -60,7 +60,7 @@ def pull_secret(folder: Path) -> str:
     `stringData` is what openshift-install writes; `data` (base64) is the other form that Kubernetes has. The JSON is
     validated by the service.
     """
-    secret = one(folder, "pull-secret.yaml", "Secret")
+    secret = first_document(folder, "pull-secret.yaml", "Secret")
     text = (secret.get("stringData") or {}).get(".dockerconfigjson")
     if text is None and ".dockerconfigjson" in (secret.get("data") or {}):
         text = base64.b64decode(secret["data"][".dockerconfigjson"]).decode()
@@ -76,10 +76,10 @@ def cluster_params(folder: Path) -> dict[str, Any]:
     `operators.yaml`. Absent fields are left out, for the service's defaults. The version is the image set's name
     without `openshift-`. ClientError if a manifest is missing or the number of control-plane nodes is not 1 or more.
     """
-    install = one(folder, "agent-cluster-install.yaml", "AgentClusterInstall")
-    deployment = one(folder, "cluster-deployment.yaml", "ClusterDeployment")
-    images = one(folder, "cluster-image-set.yaml", "ClusterImageSet")
-    infra = one(folder, "infraenv.yaml", "InfraEnv")
+    install = first_document(folder, "agent-cluster-install.yaml", "AgentClusterInstall")
+    deployment = first_document(folder, "cluster-deployment.yaml", "ClusterDeployment")
+    images = first_document(folder, "cluster-image-set.yaml", "ClusterImageSet")
+    infra = first_document(folder, "infraenv.yaml", "InfraEnv")
     spec, names = install.get("spec") or {}, deployment.get("spec") or {}
     networking = spec.get("networking") or {}
     agents = spec.get("provisionRequirements") or {}
@@ -162,7 +162,7 @@ def _hyperthreading(spec: Mapping[str, Any]) -> str | None:
     return ",".join(on) or "none"
 
 
-def register_cluster(api: Api, folder: Path, extra: Mapping[str, bytes], say: Callable[[str], None]) -> str:
+def register_cluster(api: Api, folder: Path, extra: Mapping[str, bytes], report: Callable[[str], None]) -> str:
     """Register the cluster with its overrides and extra manifests; return its id.
 
     folder: the manifests; extra: file name -> content of further ones. A cluster that exists is kept, with overrides and
@@ -172,20 +172,20 @@ def register_cluster(api: Api, folder: Path, extra: Mapping[str, bytes], say: Ca
     known = api.call("GET", "/clusters")
     if known:
         cluster = known[0]
-        say(f"Cluster {cluster['id']} is registered already")
+        report(f"Cluster {cluster['id']} is registered already")
     else:
         cluster = api.call("POST", "/clusters", cluster_params(folder))
-        say(f"Registered cluster with id: {cluster['id']}")
-    annotations = (one(folder, "agent-cluster-install.yaml", "AgentClusterInstall").get("metadata") or {}).get(
-        "annotations"
-    ) or {}
+        report(f"Registered cluster with id: {cluster['id']}")
+    annotations = (
+        first_document(folder, "agent-cluster-install.yaml", "AgentClusterInstall").get("metadata") or {}
+    ).get("annotations") or {}
     overrides = annotations.get(INSTALL_CONFIG_OVERRIDES)
     if overrides:
         found = api.call("GET", f"/clusters/{cluster['id']}").get("install_config_overrides")
         if _json(overrides) != _json(found or "null"):
             api.call("PATCH", f"/clusters/{cluster['id']}/install-config", overrides)
-            say("Updated the cluster's install-config overrides")
-    _extra_manifests(api, cluster["id"], extra, say)
+            report("Updated the cluster's install-config overrides")
+    _extra_manifests(api, cluster["id"], extra, report)
     return str(cluster["id"])
 
 
@@ -196,7 +196,7 @@ def _json(text: str) -> Any:
         raise ClientError(f"annotation {INSTALL_CONFIG_OVERRIDES} of the AgentClusterInstall is not JSON") from None
 
 
-def _extra_manifests(api: Api, cluster_id: str, extra: Mapping[str, bytes], say: Callable[[str], None]) -> None:
+def _extra_manifests(api: Api, cluster_id: str, extra: Mapping[str, bytes], report: Callable[[str], None]) -> None:
     if not extra:
         return
     known = {entry["file_name"]: entry for entry in api.call("GET", f"/clusters/{cluster_id}/manifests") or []}
@@ -208,4 +208,4 @@ def _extra_manifests(api: Api, cluster_id: str, extra: Mapping[str, bytes], say:
             continue
         body = {"folder": "openshift", "file_name": name, "content": base64.b64encode(content).decode()}
         api.call("POST", f"/clusters/{cluster_id}/manifests", body)
-        say(f"Added manifest {name}")
+        report(f"Added manifest {name}")

@@ -28,7 +28,7 @@ _NAMES = {
 }
 
 
-def things(value: object, where: str) -> list[dict[str, Any]]:
+def object_list(value: object, where: str) -> list[dict[str, Any]]:
     """Return an answer that is a list of mappings with an `id`; raise `AssistedError` for anything else.
 
     where: the URL, for the message. Infra-envs and clusters are such lists.

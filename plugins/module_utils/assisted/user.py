@@ -39,7 +39,7 @@ class User(AssistedClient):
                 return answer.status_code, answer.reason, answer.headers.get("Content-Type", ""), read_reply(answer)
 
         try:
-            status, title, kind, data = deadline.within(deadline.REQUEST_SECONDS, ask)
+            status, title, kind, data = deadline.call_within(deadline.REQUEST_SECONDS, ask)
         except (requests.RequestException, TimeoutError) as error:
             raise AssistedError(f"{method} {url}: {error}") from error
         if status >= 300:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ..documents import load_json
 from ..errors import AssistedError, ClusterError, FatalError
-from ..watch import Clock, Diagnose, Diagnosis, Message, Seen, Stall, no_diagnosis
+from ..watch import Clock, Diagnose, Diagnosis, Message, Stall, WaitState, no_diagnosis
 from .monitor import Monitor
 
 INTERVAL = 2.0
@@ -54,7 +54,7 @@ class Kube(Protocol):
 class BootstrapWatcher:
     """Follows one installation until its bootstrap is complete.
 
-    say: gets every message; show: gets each cluster with its hosts (for a live view and for records).
+    report: gets every message; show: gets each cluster with its hosts (for a live view and for records).
     stall: seconds without progress after which to give up; 0: only upstream's limit of 60 minutes; diagnose: returns causes
     with a shorter grace period, and progress that the service does not know.
     """
@@ -62,7 +62,7 @@ class BootstrapWatcher:
     rest: Rest
     kube: Kube
     node_zero: str
-    say: Callable[[Message], None]
+    report: Callable[[Message], None]
     show: Callable[[dict[str, Any], list[dict[str, Any]]], None] = lambda cluster, events: None
     clock: Clock = time
     stall: float = 0
@@ -96,7 +96,7 @@ class BootstrapWatcher:
             self.clock.sleep(INTERVAL)
 
     def _diagnosis(self) -> Diagnosis:
-        seen = Seen(self._cluster, self._events, self._kube_seen, self._refusal)
+        seen = WaitState(self._cluster, self._events, self._kube_seen, self._refusal)
         return self.diagnose(seen) if self.stall else Diagnosis()
 
     def _facts(self) -> AbstractSet[Hashable]:
@@ -105,8 +105,8 @@ class BootstrapWatcher:
 
     def _iterate(self, elapsed: float) -> bool:
         if self._complete:
-            self.say(Message("info", "Bootstrap is complete"))
-            self.say(Message("info", "cluster bootstrap is complete"))
+            self.report(Message("info", "Bootstrap is complete"))
+            self.report(Message("info", "cluster bootstrap is complete"))
             return True
         kube_live = self.kube.live()
         infra_envs = self._infra_envs()
@@ -116,9 +116,9 @@ class BootstrapWatcher:
         if kube_live:
             if not self._kube_seen:
                 self._kube_seen = True
-                self.say(Message("info", "Bootstrap Kube API Initialized"))
+                self.report(Message("info", "Bootstrap Kube API Initialized"))
             if self._bootstrap_status() == "complete":
-                self.say(Message("info", "Bootstrap configMap status is complete"))
+                self.report(Message("info", "Bootstrap configMap status is complete"))
                 self._complete = True
         if infra_envs is not None:
             self._monitor(infra_envs)
@@ -136,7 +136,7 @@ class BootstrapWatcher:
         try:
             return self.kube.bootstrap_status()
         except ClusterError as error:
-            self.say(Message("debug", str(error)))
+            self.report(Message("debug", str(error)))
             return None
 
     def _not_answering(self, elapsed: float) -> None:
@@ -146,7 +146,7 @@ class BootstrapWatcher:
             self._retry("cluster bootstrap did not complete")
             return
         if elapsed > SSH_AFTER and not self.reachable(self.node_zero):
-            self.say(
+            self.report(
                 Message(
                     "info",
                     "Cannot access Rendezvous Host. There may be a network configuration problem, "
@@ -154,17 +154,17 @@ class BootstrapWatcher:
                 )
             )
         else:
-            self.say(Message("info", "Waiting for cluster install to initialize. Sleeping for 30 seconds"))
+            self.report(Message("info", "Waiting for cluster install to initialize. Sleeping for 30 seconds"))
         self.clock.sleep(INITIALIZE_INTERVAL)
 
     def _monitor(self, infra_envs: list[dict[str, Any]]) -> None:
         if not self._rest_seen:
             self._rest_seen = True
-            self.say(Message("debug", "Agent Rest API Initialized"))
+            self.report(Message("debug", "Agent Rest API Initialized"))
         try:
             clusters = self.rest.clusters()
             if len(clusters) > 1:
-                self.say(Message("info", f"found too many clusters. number of clusters found: {len(clusters)}"))
+                self.report(Message("info", f"found too many clusters. number of clusters found: {len(clusters)}"))
                 return
             if not clusters:
                 self._retry(
@@ -179,7 +179,7 @@ class BootstrapWatcher:
         self._cluster, self._events = cluster, events
         messages = self.monitor.update(cluster, events, self.clock.time())
         for message in messages:
-            self.say(message)
+            self.report(message)
         self.show(cluster, events)
         if self.monitor.fatal:
             raise FatalError(self.monitor.fatal)
@@ -189,7 +189,7 @@ class BootstrapWatcher:
     def _retry(self, text: str) -> None:
         if text != self._retryable:
             self._retryable = text
-            self.say(Message("info", text))
+            self.report(Message("info", text))
 
 
 def facts(cluster: dict[str, Any], events: Sequence[dict[str, Any]]) -> Iterator[Hashable]:

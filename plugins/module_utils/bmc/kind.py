@@ -18,7 +18,7 @@ class Kind(NamedTuple):
     title: its name in messages; schemes: of its addresses; transports: what `+` may add to a scheme, as in `+https`; example: an
     address; drivers: Ironic's names for it in inventories, the usual one first; ca_key: key of `driver_info` in inventories, with the
     path of the CA, or whether certificates are checked; client: returns what connects to a machine. Only that function imports code
-    and libraries of the kind that a plan does without.
+    and libraries of the kind that a plan does not use.
     """
 
     title: str

@@ -11,11 +11,11 @@ from ..errors import LabError
 from ..plan.machines import Node
 
 for _kind in kinds.KINDS.values():
-    _kind.client()  # imports its client, so that `_deps.wanted` has the libraries of whatever boots machines
+    _kind.client()  # imports its client, so that `_deps.wanted_distributions` has the libraries of whatever boots machines
 
 
 def of_node(node: Node, lab_ca: bool | str) -> Bmc:
-    """Return the machine of `node`, which has its password (`secrets.into`). Raises `LabError`.
+    """Return the machine of `node`, which has its password (`secrets.with_passwords`). Raises `LabError`.
 
     lab_ca: the path of the CA of the lab's BMCs, or whether their certificates are checked. An existing machine has a CA of its own, the
     system's ones, or is not checked (`bmc.ca_file`, `bmc.verify_ca`).

@@ -191,7 +191,7 @@ def _monitor(domain: libvirt.virDomain, command: str, arguments: dict[str, Any])
 def refuse_unknown_systems() -> None:
     """Return 404 for unknown systems.
 
-    Flask calls it before each request. Requests for a chassis are let through, because they name no system.
+    Flask calls it before each request. Requests for a chassis are let through, because they are not about a system.
     """
     import flask
     from sushy_tools import error

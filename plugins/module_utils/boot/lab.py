@@ -15,7 +15,7 @@ from ..installer import foreign
 from ..libvirt.connection import connect
 from ..plan import iscsi
 from ..plan.faults import of_kind
-from ..plan.machines import Node, carried
+from ..plan.machines import Node, own_machines
 from ..plan.model import Plan
 from ..plan.modes import MODES
 from . import bmc, domain, media, sequence
@@ -57,14 +57,14 @@ class Lab:
         images = self._images()
         state_dir, pool = Path(self.plan["hypervisor"]["state_dir"]), self.plan["hypervisor"]["pool"]
         if not MODES[self.mode].boots:
-            return sequence.unbooted(self.nodes(), lambda node: images[node["name"]], state_dir)
+            return sequence.unbooted_machines(self.nodes(), lambda node: images[node["name"]], state_dir)
         with connect() as connection, self._machines(connection) as machine:
             return sequence.boot(
                 self.nodes(),
                 machine,
                 lambda node: images[node["name"]],
                 state_dir,
-                lambda node: domain.blank(connection, pool, node) if carried([node]) else None,
+                lambda node: domain.blank(connection, pool, node) if own_machines([node]) else None,
                 check=self.check,
             )
 
@@ -80,7 +80,7 @@ class Lab:
         return sequence.note(self.nodes(), identity, state_dir, check=self.check)
 
     def eject(self) -> list[str]:
-        """Take the media out; return the names of the nodes that had one.
+        """Eject the media; return the names of the nodes that had one.
 
         Nothing is done in check mode, or in the mode `manual`, in which a person boots the machines.
         """
@@ -96,7 +96,7 @@ class Lab:
         """
         if not MODES[self.mode].bmc:
             return []
-        booted = sequence.booted(Path(self.plan["hypervisor"]["state_dir"]))
+        booted = sequence.booted_machines(Path(self.plan["hypervisor"]["state_dir"]))
         mine = [node for node in self.nodes() if node.get("bare_metal") and node["name"] in booted]
         if self.check:
             return [node["name"] for node in mine]
@@ -111,7 +111,7 @@ class Lab:
         """
         names = [node["name"] for node in self.plan["nodes"]]
         if unknown := [name for name in self.only if name not in names]:
-            raise LabError(f"no node has the name {', '.join(unknown)}; there are {', '.join(names)}")
+            raise LabError(f"unknown node {', '.join(unknown)}; nodes: {', '.join(names)}")
         chosen = [
             node for node in self.plan["nodes"] if (node["name"] in self.only if self.only else not node.get("day2"))
         ]
@@ -147,7 +147,7 @@ class Lab:
         """Give what drives a node's machine."""
         mode = MODES[self.mode]
         if not mode.bmc:
-            more = [str(path) for path in mode.more(self.image)]
+            more = [str(path) for path in mode.extra_files(self.image)]
             yield (
                 lambda node: (
                     domain.LunMachine(connection, node["domain"], self._lun(node))

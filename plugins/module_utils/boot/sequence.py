@@ -103,7 +103,7 @@ def boot(
     return [done[node["name"]] for node in nodes if node["name"] in done]
 
 
-def unbooted(nodes: Sequence[Node], image: Callable[[Node], Image], state_dir: Path) -> list[dict[str, str]]:
+def unbooted_machines(nodes: Sequence[Node], image: Callable[[Node], Image], state_dir: Path) -> list[dict[str, str]]:
     """Return the machines that were not booted from their image, as `boot` does; what is `after` is left to a person."""
     known = _booted(state_dir)
     return [
@@ -122,7 +122,7 @@ def note(nodes: Sequence[Node], identity: str, state_dir: Path, *, check: bool =
     return new
 
 
-def booted(state_dir: Path) -> set[str]:
+def booted_machines(state_dir: Path) -> set[str]:
     """Return the names of the machines that were booted; none where the state directory has no record."""
     return {*_booted(state_dir)}
 

@@ -32,13 +32,13 @@ class Expect(_Failure, total=False):
     """The stage that fails; `wait` unless given."""
 
 
-class _Profiled(TypedDict):
+class _ProfiledJob(TypedDict):
     profile: str | Profile
     """A profile: its path, its name in config_examples, a scenario of dev-scripts, or its fields. Relative paths in it start from the
     folder of this file."""
 
 
-class Listed(_Profiled, total=False):
+class ListedJob(_ProfiledJob, total=False):
     """A job: a profile, the stages to run, and what must come out."""
 
     programs: dict[str, str]
@@ -79,7 +79,7 @@ class Listed(_Profiled, total=False):
 
 
 class _Jobs(TypedDict):
-    jobs: dict[str, Listed]
+    jobs: dict[str, ListedJob]
     """The jobs by name."""
 
 
@@ -90,7 +90,7 @@ class Table(_Jobs, total=False):
     """The jobs of `make test`."""
 
 
-class Job(Listed, total=False):
+class Job(ListedJob, total=False):
     """A job with its defaults: `DEFAULTS` has the values of fields that a job leaves out."""
 
     folder: str
@@ -161,12 +161,12 @@ def load(name: str, path: Path) -> Job:
     return job
 
 
-def after(job: Job) -> list[str]:
+def later_steps(job: Job) -> list[str]:
     """Return the names of what a job runs after its stages, in order; `add_nodes` adds the day-2 nodes."""
     return [name for field, names in _AFTER.items() if job[field] for name in names]
 
 
-def prepared(job: Job) -> list[tuple[str, ...]]:
+def preparation_programs(job: Job) -> list[tuple[str, ...]]:
     """Return the programs of `ci` that a job runs after `prepare`, each with its arguments."""
     return [words for field, words in _PREPARED.items() if job[field]]
 
@@ -178,18 +178,18 @@ def cases(job: Job) -> list[str]:
     """
     stages = job["stages"]
     if job["expect"]:
-        stages = stages[: stages.index(failing(job["expect"])) + 1]
+        stages = stages[: stages.index(failing_stage(job["expect"])) + 1]
     before = {stage: [field] for stage, field in MEANWHILE.items() if job[field]}
-    then = {"prepare": ["-".join(words) for words in prepared(job)]}
+    then = {"prepare": ["-".join(words) for words in preparation_programs(job)]}
     return [
         *(case for name in stages for case in (*before.get(name, []), name, *then.get(name, []))),
-        *([] if job["expect"] else after(job)),
+        *([] if job["expect"] else later_steps(job)),
         "destroy",
         *(["foreign-end"] if job["foreign"] else []),
     ]
 
 
-def failing(expect: Expect) -> str:
+def failing_stage(expect: Expect) -> str:
     """Return the stage that a job with `expect` must fail in."""
     return expect.get("stage", "wait")
 
@@ -210,7 +210,7 @@ def with_programs(values: Mapping[str, object], job: Job, environment: Mapping[s
             f"{', '.join(missing)} not set: each must be the checkout with your build, an image or a program "
             "(docs/your-build.md)"
         )
-    return placed(values, {field: environment[variable] for field, variable in job["programs"].items()})
+    return place_fields(values, {field: environment[variable] for field, variable in job["programs"].items()})
 
 
 def check_stages(stages: Sequence[str], where: str) -> None:
@@ -234,12 +234,12 @@ def settle(values: Mapping[str, object], assignments: list[str]) -> Profile:
             raise ValueError(f"--set {text!r}: is not of the form field.field=value")
         fields[path.strip()] = load_yaml(value, name=f"--set {path}")
     try:
-        return placed(values, fields)
+        return place_fields(values, fields)
     except ValueError as error:
         raise ValueError(f"--set {error}") from None
 
 
-def placed(values: Mapping[str, object], fields: Mapping[str, object]) -> Profile:
+def place_fields(values: Mapping[str, object], fields: Mapping[str, object]) -> Profile:
     """Return a profile with other values of fields, by their names such as `release.installer.binary`.
 
     values: the profile as plain data, which is not changed. Missing mappings on the path are added. ValueError names
@@ -257,6 +257,6 @@ def placed(values: Mapping[str, object], fields: Mapping[str, object]) -> Profil
     return cast(Profile, result)
 
 
-def _table(path: Path) -> dict[str, Listed]:
+def _table(path: Path) -> dict[str, ListedJob]:
     table: Table = typed.load(path, Table)
     return table["jobs"]

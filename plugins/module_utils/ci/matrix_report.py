@@ -46,7 +46,7 @@ class Outcome:
         return self.end - self.start
 
 
-def waiting(task: Task) -> Outcome:
+def waiting_outcome(task: Task) -> Outcome:
     """Return what a task is before it runs."""
     return Outcome(name=task.name, result=WAITING, usual=task.usual or None)
 

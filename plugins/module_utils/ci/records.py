@@ -23,13 +23,13 @@ DIRTY, UNKNOWN = "-dirty", "unknown"
 """End of a commit with other changes than records, and the commit of sources without a repository."""
 
 
-class _Shown(TypedDict, total=False):
+class _ShownRecord(TypedDict, total=False):
     nodes: int
     checks: int
     shown: list[str]
 
 
-class Record(_Shown):
+class Record(_ShownRecord):
     """One job: `profile` is as of `profile_id`, null for a job with real programs; `date` is UTC in ISO 8601, `seconds` are of the whole job.
 
     stages: the seconds of each; host: distribution and accelerator; commit: ends in `-dirty` when the tree had other changes than records.
@@ -99,7 +99,7 @@ def load(path: Path) -> list[Record]:
     return sorted(found, key=_date)
 
 
-def merged(histories: Iterable[Iterable[Record]]) -> list[Record]:
+def merge_records(histories: Iterable[Iterable[Record]]) -> list[Record]:
     """Return the records of several files as one history, oldest first; a run that is in more than one of them is there once.
 
     histories: as `load` returns them. Two runs of a job may begin in the same second, so all fields are compared.

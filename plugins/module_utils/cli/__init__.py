@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from types import ModuleType
 
 from ..files import usual_umask
-from ..terminal import drop, say
+from ..terminal import drop, write_line
 from ..vocabulary import Exit
 from .verbs import AGENT, GROUPS, TOOLS, VERBS
 
@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
     if argv[:1] == ["help"] and argv[1:] and not argv[1].startswith("-"):
         argv = [*argv[1:], "--help"]
     if not argv or argv[0] in _HELP_WORDS:
-        say(_help())
+        write_line(_help())
         return Exit.OK
     name, rest = argv[0], argv[1:]
     verb = VERBS.get(name) or VERBS.get(name.replace("-", "_"))
@@ -73,21 +73,21 @@ def main(argv: list[str]) -> int:
         near = difflib.get_close_matches(name, VERBS, n=1, cutoff=0.7)
         if name == "agent":
             name, hint = " ".join(argv[:2]), f"those of openshift-install are agent {', agent '.join(AGENT)}"
-            say(f"agentlab: there is no verb {name!r}; {hint}", sys.stderr)
+            write_line(f"agentlab: there is no verb {name!r}; {hint}", sys.stderr)
             return Exit.USAGE
         hint = _OTHER.get(name) or (f"did you mean {near[0]}?" if near else "`agentlab help` lists them")
-        say(f"agentlab: there is no verb {name!r}; {hint}", sys.stderr)
+        write_line(f"agentlab: there is no verb {name!r}; {hint}", sys.stderr)
         return Exit.USAGE
     from .. import signals
 
     module = _module(verb.module)
     try:
         # The lab's verbs end with the playbook that they run.
-        with signals.raised() if name in TOOLS else nullcontext():
+        with signals.raise_terminated() if name in TOOLS else nullcontext():
             status = int(getattr(module, verb.function)(rest))
             sys.stdout.flush()
             return status
-    except signals.Terminated as error:
+    except signals.Termination as error:
         return error.exit_code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

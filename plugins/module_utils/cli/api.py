@@ -13,11 +13,11 @@ from ..documents import load_yaml, read_file
 from ..errors import LabError
 from ..plan import rundir
 from ..state import write_atomic
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import DEFAULT_CLUSTER, Exit
 from . import forward
 from .cluster import Cluster, add_cluster, become, find
-from .output import add_output, failed, print_output
+from .output import add_output, print_failure, print_output
 
 OC = "https://mirror.openshift.com/pub/openshift-v4/clients/ocp/stable/openshift-client-linux.tar.gz"
 """The archive with oc: OpenShift's public mirror."""
@@ -53,12 +53,12 @@ def _client(program: str, argv: list[str]) -> int:
         cluster = find(name)
         cluster.check_remote_owner()
         if not shutil.which(program):
-            say(f"agentlab: {program} is not installed; {_INSTALL[program]}", sys.stderr)
+            write_line(f"agentlab: {program} is not installed; {_INSTALL[program]}", sys.stderr)
             return Exit.NOT_FOUND
         os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
         return become([*cluster.enter(os.getcwd()), program, *rest])
     except (LabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
 
 
 def client_parser(program: str) -> argparse.ArgumentParser:
@@ -105,11 +105,11 @@ def kubeconfig(argv: list[str]) -> int:
             print_output(config, args.output or "yaml")
             return Exit.OK
         path = Path(os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or Path.home() / ".kube/config")
-        content = rundir.dump(merged(_read(path) if path.exists() else {}, config))
+        content = rundir.dump(merge_kubeconfig(_read(path) if path.exists() else {}, config))
         write_atomic(Path(os.path.realpath(path)), content, 0o600)  # a link stays one
-        say(f"{path}: context {config['current-context']}")
+        write_line(f"{path}: context {config['current-context']}")
     except (LabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
     return Exit.OK
 
 
@@ -131,7 +131,7 @@ def for_host(cluster: Cluster) -> dict[str, Any]:
                 f"cluster {cluster.name} is in a sandbox and its API is not forwarded; run: agentlab forward --cluster {cluster.name}"
             )
         target["server"] = f"https://{forward.LOOPBACK}:{port}"
-        target["tls-server-name"] = forward.known(cluster)["api"].host
+        target["tls-server-name"] = forward.known_targets(cluster)["api"].host
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -142,7 +142,7 @@ def for_host(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def merged(before: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+def merge_kubeconfig(before: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
     """Return a kubeconfig with what `config` has in it, in place of entries of the same names.
 
     before: the decoded kubeconfig of the user, {} for none; config: as of `for_host`. The current context is that of

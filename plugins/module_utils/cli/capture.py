@@ -14,10 +14,10 @@ from pathlib import Path
 from .. import signals
 from ..errors import LabError
 from ..sandbox import namespaces
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, become, find
-from .output import failed
+from .output import print_failure
 
 
 def main(argv: list[str]) -> int:
@@ -43,16 +43,16 @@ def main(argv: list[str]) -> int:
         cluster = find(args.cluster)
         for node in cluster.plan["nodes"]:
             if node["name"] == args.place:
-                cluster = cluster.at(node)
+                cluster = cluster.seen_from(node)
         cluster.check_remote_owner()
         tcpdump = _words(cluster, _tcpdump(cluster, args))  # wrong arguments are named whether the lab runs or not
         command = [*_prefix(cluster), *tcpdump]
         return _write(args.write, command) if args.write else become(command)
     except FileExistsError as error:
-        say(f"agentlab: {error.filename}: the file exists; name a new one", sys.stderr)
+        write_line(f"agentlab: {error.filename}: the file exists; name a new one", sys.stderr)
         return Exit.FAILED
     except (LabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
 
 
 def _count(text: str) -> int:
@@ -81,8 +81,8 @@ def _write(path: Path, command: list[str]) -> int:
 
 def _run(command: list[str], output: int) -> int:
     """Return the exit code of the command, as a shell has it. Ctrl-C is for the command; SIGTERM and SIGHUP are passed on to it."""
-    with signals.raised(), contextlib.ExitStack() as starting:
-        starting.enter_context(signals.deferred())
+    with signals.raise_terminated(), contextlib.ExitStack() as starting:
+        starting.enter_context(signals.defer_signals())
         try:
             process = subprocess.Popen(command, stdout=output)
         except OSError:
@@ -92,7 +92,7 @@ def _run(command: list[str], output: int) -> int:
                 starting.close()  # a signal during the start takes effect here, the first time
                 status = process.wait()
                 break
-            except signals.Terminated as error:
+            except signals.Termination as error:
                 _pass_on(process.pid, error.number)
             except KeyboardInterrupt:  # the terminal sends it to the command as well
                 continue
@@ -109,7 +109,7 @@ def _pass_on(pid: int, number: int) -> None:
 
 
 def _tcpdump(cluster: Cluster, args: argparse.Namespace) -> list[str]:
-    link, limit = _where(cluster, args.place)
+    link, limit = _bridge_and_filter(cluster, args.place)
     expression: list[str] = args.filter
     output = ["-U", "-w", "-"] if args.write else ["-n", "-l"]
     output += ["-c", str(args.count)] if args.count is not None else []
@@ -119,7 +119,7 @@ def _tcpdump(cluster: Cluster, args: argparse.Namespace) -> list[str]:
     return ["tcpdump", "-i", link, *output, *([" and ".join(parts)] if parts else [])]
 
 
-def _where(cluster: Cluster, target: str) -> tuple[str, str]:
+def _bridge_and_filter(cluster: Cluster, target: str) -> tuple[str, str]:
     """Return the bridge of a network or of a node's first network, and the filter for the node."""
     networks = {name: net["bridge"] for net in cluster.plan["networks"] for name in (net["name"], net["bridge"])}
     if target in networks:
@@ -142,7 +142,7 @@ def _prefix(cluster: Cluster) -> list[str]:
     if kind != "sandbox":
         return cluster.on_hypervisor()
     running = namespaces.require(cluster.name, cluster.state_dir)
-    return [*(["sudo"] if os.geteuid() else []), *namespaces.supervised(running)]
+    return [*(["sudo"] if os.geteuid() else []), *namespaces.supervised_prefix(running)]
 
 
 def _words(cluster: Cluster, command: list[str]) -> list[str]:

@@ -21,10 +21,10 @@ from ..plan.model import Node, Plan
 from ..plan.outside import Machine, machines
 from ..sandbox import namespaces
 from ..state import owner
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import DEFAULT_CLUSTER, Exit, RunFile
 from . import failure
-from .output import failed
+from .output import print_failure
 from .places import cluster_name, run_dir
 
 INSIDE = "AGENTLAB_INSIDE"
@@ -40,7 +40,7 @@ _NO_FILE = 44  # what a command on a hypervisor ends with; ssh itself ends with 
 class Cluster(NamedTuple):
     """A cluster with a plan: its name, its run directory (absolute), and the plan.
 
-    `find` makes it, which also verifies that the caller owns it. `plan.secrets.into` adds its
+    `find` makes it, which also verifies that the caller owns it. `plan.secrets.with_passwords` adds its
     passwords.
     """
 
@@ -89,7 +89,7 @@ class Cluster(NamedTuple):
                 return machine
         return self.node(name)
 
-    def at(self, node: Node | Machine) -> Cluster:
+    def seen_from(self, node: Node | Machine) -> Cluster:
         """Return the cluster as the hypervisor that carries `node` sees it: `enter`, `libvirt` and `on_hypervisor` lead there."""
         return self._replace(plan=hypervisors.view(self.plan, str(node.get("hypervisor") or hypervisors.FIRST)))
 
@@ -156,7 +156,7 @@ class Cluster(NamedTuple):
         become_root = ["sudo"] if os.geteuid() else []
         return [
             *become_root,
-            *namespaces.supervised(running, directory),
+            *namespaces.supervised_prefix(running, directory),
             *([] if root else namespaces.as_caller()),
         ]
 
@@ -211,7 +211,7 @@ def become(command: Sequence[str]) -> int:
     try:
         os.execvp(command[0], list(command))
     except OSError as error:
-        say(f"agentlab: {NO_ROOT if command[0] == 'sudo' else f'{command[0]}: {error.strerror}'}", sys.stderr)
+        write_line(f"agentlab: {NO_ROOT if command[0] == 'sudo' else f'{command[0]}: {error.strerror}'}", sys.stderr)
         return Exit.NOT_FOUND
     finally:
         signal.signal(signal.SIGPIPE, before)
@@ -222,7 +222,7 @@ def absent(name: str) -> int:
     try:
         _existing(name)
     except LabError as error:
-        return failed(error)
+        return print_failure(error)
     return Exit.OK
 
 
@@ -234,7 +234,7 @@ def attempt(name: str, function: Callable[[Cluster], int]) -> int:
     try:
         return function(find(name))
     except (LabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
 
 
 def again_inside(cluster: Cluster, argv: Sequence[str], *, root: bool = False) -> None:

@@ -20,7 +20,7 @@ from ..log import Log
 from ..plan import rundir
 from ..plan.openshift_install import InstallerBuildError, check, program
 from ..redact import redact
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .create import ASSETS, TARGETS, attempt
 from .output import message
@@ -68,16 +68,16 @@ def main(argv: list[str]) -> int:
     args = _parser().parse_args(argv)
     try:
         program = _program(args.binary, args.dir)
-        with signals.raised(), tempfile.TemporaryDirectory(prefix="agentlab-compare-") as work:
-            ours, theirs = _both(args, program, Path(work))
+        with signals.raise_terminated(), tempfile.TemporaryDirectory(prefix="agentlab-compare-") as work:
+            ours, theirs = _create_both(args, program, Path(work))
             found = compare.differences(ours, theirs)
     except (rundir.RunError, InstallerError, OSError) as error:
-        say(redact(f"{_CALLED}: {message(error)}"), sys.stderr)
+        write_line(redact(f"{_CALLED}: {message(error)}"), sys.stderr)
         return Exit.USAGE
     agreeing = len({*ours.files, *theirs.files} - {difference.file for difference in found})
     if args.output == "json":
         rows = [{key: redact(value) for key, value in row._asdict().items()} for row in found]
-        say(json.dumps({"agreeing_files": agreeing, "differences": rows}, indent=2, ensure_ascii=False))
+        write_line(json.dumps({"agreeing_files": agreeing, "differences": rows}, indent=2, ensure_ascii=False))
     else:
         _print(found, agreeing)
     return Exit.FAILED if found else Exit.OK
@@ -90,7 +90,7 @@ def _program(given: str | None, directory: Path) -> Path:
             raise InstallerError("--binary is required: there is no plan.yaml in the directory that names a build")
         given = program(rundir.load_plan(directory)["release"]["installer"], directory)
         if not given:
-            raise InstallerError(f"--binary is required: {directory / rundir.PLAN} names no build in release.installer")
+            raise InstallerError(f"--binary is required: {directory / rundir.PLAN} has no build in release.installer")
     try:
         check(given, None)
     except InstallerBuildError as error:
@@ -98,7 +98,7 @@ def _program(given: str | None, directory: Path) -> Path:
     return Path(given).expanduser().absolute()
 
 
-def _both(args: argparse.Namespace, program: Path, work: Path) -> tuple[compare.Side, compare.Side]:
+def _create_both(args: argparse.Namespace, program: Path, work: Path) -> tuple[compare.Side, compare.Side]:
     inputs = sorted(binary.inputs_of(args.dir))
     if not inputs:
         raise InstallerError(
@@ -109,21 +109,21 @@ def _both(args: argparse.Namespace, program: Path, work: Path) -> tuple[compare.
     args.release_image = args.release_image or options.release_image or rundir.release_image(args.dir)
     args.release_image = args.release_image or lab_payload(options.cache).get("release", "")
     found: list[compare.Side] = []
-    for name, create in (("agentlab", _ours), (str(program), _theirs)):
+    for name, create in (("agentlab", _create_ours), (str(program), _create_theirs)):
         directory = work / f"side{len(found)}"
         for path in inputs:
             (directory / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(args.dir / path, directory / path)
         started = time.monotonic()
-        say(f"{name}: agent create {args.target}...", sys.stderr)
+        write_line(f"{name}: agent create {args.target}...", sys.stderr)
         code, messages = create(args, program, directory)
-        say(f"{name}: exit code {code}, {time.monotonic() - started:.1f} s", sys.stderr)
+        write_line(f"{name}: exit code {code}, {time.monotonic() - started:.1f} s", sys.stderr)
         lines = [(level, text.replace(str(directory), "DIR")) for level, text in messages]
         found.append(compare.Side(code, lines, compare.contents(directory, inputs)))
     return found[0], found[1]
 
 
-def _ours(args: argparse.Namespace, _program: Path, directory: Path) -> tuple[int, list[tuple[str, str]]]:
+def _create_ours(args: argparse.Namespace, _program: Path, directory: Path) -> tuple[int, list[tuple[str, str]]]:
     options = run.Options.from_environment(dict(os.environ), directory, ASSETS)
     if args.release_image:
         options = dataclasses.replace(options, release_image=args.release_image)
@@ -131,26 +131,26 @@ def _ours(args: argparse.Namespace, _program: Path, directory: Path) -> tuple[in
     return attempt(args.target, options, log, consume=True), log.lines
 
 
-def _theirs(args: argparse.Namespace, program: Path, directory: Path) -> tuple[int, list[tuple[str, str]]]:
+def _create_theirs(args: argparse.Namespace, program: Path, directory: Path) -> tuple[int, list[tuple[str, str]]]:
     messages: list[tuple[str, str]] = []
     cache = run.Options.from_environment(dict(os.environ), directory, ASSETS).cache / "openshift-install"
     collection = ASSETS.parents[3]
-    given = binary.Given(program, directory, collection, cache, args.release_image)
+    given = binary.InstallerBuild(program, directory, collection, cache, args.release_image)
     with tempfile.TemporaryDirectory(prefix="tools-", dir=directory.parent) as tools:
         environment = binary.prepare(given, Path(tools))
         command = [str(program), "agent", "create", args.target, "--dir", str(directory)]
-        with binary.Running(command, environment, lambda level, text: messages.append((level, text))) as running:
+        with binary.RunningProgram(command, environment, lambda level, text: messages.append((level, text))) as running:
             code = running.wait(binary.CREATE_SECONDS)
     if code is None:
-        raise InstallerError(f"{program} has not ended within {binary.CREATE_SECONDS // 60} minutes")
+        raise InstallerError(f"{program} timed out after {binary.CREATE_SECONDS // 60} minutes")
     return code, messages
 
 
 def _print(found: list[compare.Difference], agreeing: int) -> None:
     for difference in found:
-        say(redact(" ".join(part for part in (difference.file, difference.where) if part)))
+        write_line(redact(" ".join(part for part in (difference.file, difference.where) if part)))
         for sign, value in (("-", difference.ours), ("+", difference.theirs)):
             for line in value.splitlines():
-                say(redact(f"  {sign} {line}"))
+                write_line(redact(f"  {sign} {line}"))
     files = len({difference.file for difference in found})
-    say(f"{len(found)} differences (- agentlab, + the other build) in {files} places; {agreeing} files agree")
+    write_line(f"{len(found)} differences (- agentlab, + the other build) in {files} places; {agreeing} files agree")

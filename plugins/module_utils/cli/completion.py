@@ -11,7 +11,7 @@ from pathlib import Path
 from .._deps import optional
 from ..plan import rundir
 from ..plan.outside import machines
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import COMPONENTS, DEFAULT_CLUSTER, Exit
 from .parsers import parser_of
 from .places import PROFILES, run_dir
@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("shell", choices=("bash", "zsh"), help="the shell")
     args = parser.parse_args(argv)
-    say(argcomplete.shell_integration.shellcode(["agentlab"], shell=args.shell))
+    write_line(argcomplete.shell_integration.shellcode(["agentlab"], shell=args.shell))
     return Exit.OK
 
 

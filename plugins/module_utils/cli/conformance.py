@@ -14,10 +14,10 @@ from ..errors import AgentlabError
 from ..redact import redact
 from ..report.page import junit
 from ..state import write_atomic
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .cluster import add_cluster, again_inside, find
-from .output import add_output, failed, print_output
+from .output import add_output, print_failure, print_output
 
 JUNIT = "junit_conformance.xml"
 
@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
     if args.output and not args.list:
         parser.error("--output needs --list")
     try:
-        cases = suite.selected(args.only)
+        cases = suite.selected_cases(args.only)
         if args.list:
             _list(cases, args.output)
             return Exit.OK
@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
             kubeconfig = cluster.kubeconfig
         return _run(kubeconfig, cases, args.junit)
     except (AgentlabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
 
 
 def _list(cases: Sequence[Case], form: str | None) -> None:
@@ -55,7 +55,7 @@ def _list(cases: Sequence[Case], form: str | None) -> None:
         print_output([{"id": case.id, "sentence": case.sentence} for case in cases], form)
         return
     for case in cases:
-        say(f"{case.id:<52} {case.sentence}")
+        write_line(f"{case.id:<52} {case.sentence}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -98,14 +98,16 @@ def _run(kubeconfig: Path, cases: Sequence[Case], folder: Path | None) -> int:
     failed = sum(bool(result.failure) for result in results)
     skipped = sum(bool(result.skipped) for result in results)
     passed = len(results) - failed - skipped
-    say(f"{passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - begin:.0f} s")
+    write_line(f"{passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - begin:.0f} s")
     return Exit.FAILED if failed else Exit.OK
 
 
 def _show(result: suite.Result, number: int, total: int) -> None:
     word = "FAIL" if result.failure else "skip" if result.skipped else "ok  "
     reason = redact(result.failure or result.skipped)
-    say(f"{word}  {number:>3}/{total}  {result.case.id:<52} {result.seconds:5.1f} s{f'  {reason}' if reason else ''}")
+    write_line(
+        f"{word}  {number:>3}/{total}  {result.case.id:<52} {result.seconds:5.1f} s{f'  {reason}' if reason else ''}"
+    )
 
 
 def _junit(results: Sequence[suite.Result], start: float, kubeconfig: Path) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .._deps import MissingLibrary
 from ..files import explain, new_file
 from ..log import LEVELS, level_of
-from ..signals import Terminated
+from ..signals import Termination
 from ..vocabulary import Exit
 from .output import message
 
@@ -86,7 +86,7 @@ def main(argv: list[str]) -> int:
     )
     try:
         return attempt(arguments.target, options, log, consume=arguments.consume)
-    except Terminated as error:
+    except Termination as error:
         log.fatal(str(error))
         raise
     except KeyboardInterrupt:

@@ -39,7 +39,7 @@ def variables(args: argparse.Namespace, directory: Path) -> Variables:
     A cluster is installed when its stage `wait` has ended well.
     """
     plan = contradictions.prepare(directory, args.profile, PROFILES, args.cluster, refuse=False)[0]
-    later = [node["name"] for node in phases.joining(plan)]
+    later = [node["name"] for node in phases.joining_nodes(plan)]
     if not later:
         raise LabError(f"cluster {args.cluster} has no node to add: give one `day2: true` in the nodes of its profile")
     if unknown := [name for name in args.node if name not in later]:
@@ -59,4 +59,4 @@ def variables(args: argparse.Namespace, directory: Path) -> Variables:
 
 
 def _names(directory: Path) -> list[str]:
-    return [node["name"] for node in phases.joining(rundir.load_plan(directory))]
+    return [node["name"] for node in phases.joining_nodes(rundir.load_plan(directory))]

@@ -11,7 +11,7 @@ from ..devscripts import configuration, exporter, farm, importer
 from ..plan import files, profile, rundir, secrets
 from ..redact import redact
 from ..state import write_atomic
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .output import message
 from .places import PROFILES, add_arguments, run_dir
@@ -52,13 +52,13 @@ def import_config(argv: list[str]) -> int:
             (CONFIG, os.environ[CONFIG])
         ]
         result = importer.read(sources, known, folder=folder, partial=args.partial)
-        say(result.report(), sys.stderr)
+        write_line(result.report(), sys.stderr)
         return _write(args.output, result.profile_text(), 0o644)
     except importer.ConfigError as error:
-        say(error.result.report(), sys.stderr)
-        say("no profile is written; --partial writes one without what is refused", sys.stderr)
+        write_line(error.result.report(), sys.stderr)
+        write_line("no profile is written; --partial writes one without what is refused", sys.stderr)
     except (ValueError, OSError) as error:
-        say(redact(message(error)), sys.stderr)
+        write_line(redact(message(error)), sys.stderr)
     return Exit.USAGE
 
 
@@ -89,18 +89,20 @@ def export_config(argv: list[str]) -> int:
             directory = run_dir(args.cluster)
             plan = rundir.load_plan(directory)
             for path in farm.write(
-                secrets.into(plan, secrets.of(plan, directory)), directory, Path(args.files).absolute()
+                secrets.with_passwords(plan, secrets.passwords_of(plan, directory)),
+                directory,
+                Path(args.files).absolute(),
             ):
-                say(path)
+                write_line(path)
             return 0
         if args.output and not args.force:
             configuration.check_replaceable(Path(args.output), "--force")
         made = exporter.config(profile.load(args.profile, PROFILES, args.cluster), args.cluster)
         for lost in made.lost:
-            say(f"no counterpart: {lost}", sys.stderr)
+            write_line(f"no counterpart: {lost}", sys.stderr)
         return _write(args.output, made.text(), 0o600)
     except (ValueError, OSError) as error:
-        say(message(error), sys.stderr)
+        write_line(message(error), sys.stderr)
     return Exit.USAGE
 
 

@@ -20,7 +20,7 @@ from ..errors import LabError
 from ..packages import PackageError
 from ..plan import capacity, names, profile
 from ..sandbox import kvm, lifecycle, prune
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from . import lab, orphans
 from .cluster import lacks_root
@@ -74,7 +74,7 @@ def main(argv: list[str]) -> int:
     try:
         wanted = profile.load(args.profile, PROFILES, "doctor")
     except (ValueError, OSError) as error:
-        say(message(error), sys.stderr)
+        write_line(message(error), sys.stderr)
         return Exit.USAGE
     found: list[Check] = []
     checks: tuple[Callable[[], Iterator[Check]], ...] = (
@@ -85,7 +85,7 @@ def main(argv: list[str]) -> int:
         for one in check():
             found.append(one)
             if not args.output:
-                say(
+                write_line(
                     f"{one['result']:<8} {one['check']}: {one['found']}"
                     + (f"; {one['remedy']}" if one["remedy"] else "")
                 )

@@ -9,13 +9,13 @@ from pathlib import Path
 from ..documents import load_yaml, read_file
 from ..drift import agent, assisted, canary, devscripts, installer
 from ..drift.checkout import CheckoutError, Tree
-from ..drift.facts import Change, Disagreement, Facts, changes, same
-from ..drift.report import Compared, page
+from ..drift.facts import Change, Disagreement, Facts, changes, facts_of_names
+from ..drift.report import Comparison, page
 from ..errors import AgentlabError
 from ..files import new_file
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
-from .output import failed
+from .output import print_failure
 from .places import ROOT
 
 TABLE = ROOT / "ci/canary.yml"
@@ -43,11 +43,13 @@ def main(argv: list[str]) -> int:
             with new_file(args.page, overwrite=True, mode=0o644) as out:
                 out.write(text.encode())
             for one in found:
-                say(one.problem or f"{one.source}: {len(one.changes)} changes, {len(one.disagreements)} disagreements")
+                write_line(
+                    one.problem or f"{one.source}: {len(one.changes)} changes, {len(one.disagreements)} disagreements"
+                )
         else:
-            say(text.rstrip())
+            write_line(text.rstrip())
     except (AgentlabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
     return Exit.FAILED if any(one.problem or one.disagreements for one in found) else Exit.OK
 
 
@@ -92,7 +94,7 @@ def _pairs(given: Iterable[str], option: str) -> dict[str, str]:
     return found
 
 
-def _compare(name: str, given: Path, table: canary.Canary, since: str | None) -> Compared:
+def _compare(name: str, given: Path, table: canary.Canary, since: str | None) -> Comparison:
     """Compare one source; a checkout that cannot be read is the problem of the result."""
     path, __, commit = str(given).rpartition("@") if "@" in str(given) else (str(given), "", "")
     try:
@@ -102,11 +104,11 @@ def _compare(name: str, given: Path, table: canary.Canary, since: str | None) ->
             name, tree, upstream, since or (table.sources[name].commit if name in table.sources else ""), given=since
         )
     except CheckoutError as error:
-        return Compared(name, problem=str(error))
+        return Comparison(name, problem=str(error))
     found = list(_disagreements(name, upstream))
     open_ones, accepted = table.split(name, found)
     commits = (f"{base.commit[:12]} ({base.date})" if base else "", f"{tree.commit[:12]} ({tree.date})")
-    return Compared(name, commits, changed, open_ones, accepted, table.unused(name, found))
+    return Comparison(name, commits, changed, open_ones, accepted, table.unused(name, found))
 
 
 def _changes(
@@ -148,7 +150,7 @@ def _agent() -> Facts:
         *logs_sender.FLAGS,
         program.REQUEST,
     )
-    return agent.ours({flag.name for flag in known}, set(STEPS))
+    return agent.own_facts({flag.name for flag in known}, set(STEPS))
 
 
 def _service() -> Facts:
@@ -157,7 +159,7 @@ def _service() -> Facts:
     from ....payload.api_server.state.machine import SAME
 
     path = ROOT / "payload/api_server/data/swagger.yaml"
-    found = assisted.described(load_yaml(read_file(path), name=str(path)))
+    found = assisted.description_facts(load_yaml(read_file(path), name=str(path)))
     for name, rules in (("host", HOST_RULES), ("cluster", CLUSTER_RULES)):
         moves = {
             " -> ".join(state.replace("-", "") for state in (source, rule.dest))
@@ -165,13 +167,13 @@ def _service() -> Facts:
             for source in rule.sources - {rule.dest}
             if rule.dest != SAME
         }
-        found[f"{name} transitions"] = same(moves)
+        found[f"{name} transitions"] = facts_of_names(moves)
     return found
 
 
 def _targets() -> Facts:
     from .create import TARGETS
 
-    return installer.ours(
+    return installer.own_facts(
         {f"create {name}" for name in TARGETS} | {"graph", "wait-for bootstrap-complete", "wait-for install-complete"}
     )

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..errors import LabError
 from ..sandbox import namespaces
-from ..terminal import say
+from ..terminal import write_line
 from .cluster import add_cluster, become
-from .output import failed
+from .output import print_failure
 from .places import run_dir
 
 
@@ -65,17 +65,17 @@ def _become(cluster: str, command: list[str], hint: str = "") -> int:
             name = {"cluster": {"name": cluster}, "hypervisor": hypervisor}
             owner.verify(Path(hypervisor["state_dir"]), owner.caller(name, run_dir(cluster)))
     except (ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
     if hypervisor["kind"] == "sandbox":
         try:
             running = namespaces.require(cluster, Path(hypervisor["state_dir"]))
         except LabError as error:
-            return failed(error)
-        command = [*namespaces.supervised(running, os.getcwd()), *namespaces.as_caller(), *command]
+            return print_failure(error)
+        command = [*namespaces.supervised_prefix(running, os.getcwd()), *namespaces.as_caller(), *command]
         if os.geteuid():
             command = ["sudo", *command]
     if hint:
-        say(hint, sys.stderr)
+        write_line(hint, sys.stderr)
     return become(command)
 
 

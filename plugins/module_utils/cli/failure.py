@@ -9,7 +9,7 @@ from pathlib import Path
 from ..documents import load_json, read_file
 from ..log import visible
 from ..plan.access import Access
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import RunFile
 from .places import program
 
@@ -36,7 +36,7 @@ def explain(directory: Path) -> None:
     except (OSError, ValueError):
         return
     kind = "warning" if failure.get("ignored") else "first failure"
-    say(visible(f"\n{kind}: {failure['task']} [{failure['host']}]: {failure['message']}"), sys.stderr)
+    write_line(visible(f"\n{kind}: {failure['task']} [{failure['host']}]: {failure['message']}"), sys.stderr)
     try:
         access = Access(rundir.load_plan(directory), directory, program())
     except ValueError:
@@ -50,8 +50,8 @@ def explain(directory: Path) -> None:
         # A sandbox that does not run is lost, too: its message names what makes one.
         if seen is None or seen.plan["hypervisor"]["kind"] == "ssh":
             step = unreachable(message, seen.hypervisor() if seen else None, field)
-    if step or (access and (step := _next(access, message))):
-        say(f"     Next: {step}", sys.stderr)
+    if step or (access and (step := _next_step(access, message))):
+        write_line(f"     Next: {step}", sys.stderr)
 
 
 def unreachable(reason: str, target: str | None, field: str = "hypervisor") -> str:
@@ -80,7 +80,7 @@ def unreachable(reason: str, target: str | None, field: str = "hypervisor") -> s
     return f"start {target} and its sshd, or correct {field}.host of the profile; it is reached once this works: ssh {target} true"
 
 
-def _next(access: Access, message: str) -> str | None:
+def _next_step(access: Access, message: str) -> str | None:
     """Return the next step for a failure of the lab's services or their names."""
     plan = access.plan
     services = plan["services"]

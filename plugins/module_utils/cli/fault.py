@@ -14,7 +14,7 @@ from ..errors import LabError
 from ..plan.faults import KINDS, ON_BRIDGE, SERVICES, Fault, ProfileFault, complete
 from ..plan.shapes import mismatches
 from ..sandbox import faults
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_inside, attempt
 from .output import add_output, print_output
@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
         again_inside(cluster, ["fault", *argv], root=True)
         if fault is None:
             return _list(cluster, args.output)
-        with signals.raised():
+        with signals.raise_terminated():
             return _change(cluster, fault, args)
 
     return attempt(args.cluster, act)
@@ -72,11 +72,11 @@ def _change(cluster: Cluster, fault: Fault, args: argparse.Namespace) -> int:
     """Inject or undo a fault. One for some seconds does not stay when this is interrupted."""
     if args.undo:
         faults.undo(cluster.plan, fault)
-        say(f"{faults.title(fault)}: undone")
+        write_line(f"{faults.title(fault)}: undone")
         return Exit.OK
     try:
         faults.inject(cluster.plan, fault)
-        say(f"{faults.title(fault)}: injected")
+        write_line(f"{faults.title(fault)}: injected")
     except KeyboardInterrupt:
         if args.seconds:
             with contextlib.suppress(LabError):  # it had not begun
@@ -85,7 +85,7 @@ def _change(cluster: Cluster, fault: Fault, args: argparse.Namespace) -> int:
     if args.seconds:
         return _lasting(cluster, fault, args.seconds)
     if not NOW[args.kind].lasting:
-        say(f"undo it with the same command and --undo, or: agentlab destroy --cluster {cluster.name}")
+        write_line(f"undo it with the same command and --undo, or: agentlab destroy --cluster {cluster.name}")
     return Exit.OK
 
 
@@ -135,15 +135,15 @@ def _fault(cluster: Cluster, args: argparse.Namespace) -> Fault:
 
 def _lasting(cluster: Cluster, fault: Fault, seconds: int) -> int:
     try:
-        with signals.raised():
+        with signals.raise_terminated():
             time.sleep(seconds)
-    except signals.Terminated as error:
+    except signals.Termination as error:
         return error.exit_code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     finally:
         faults.undo(cluster.plan, fault)
-        say(f"{faults.title(fault)}: undone")
+        write_line(f"{faults.title(fault)}: undone")
     return Exit.OK
 
 
@@ -156,7 +156,7 @@ def _list(cluster: Cluster, form: str | None) -> int:
         )
         return Exit.OK
     for entry, at in zip(found, times, strict=True):
-        say(f"{faults.title(entry['fault'])}, since {at:%Y-%m-%d %H:%M:%S} UTC")
+        write_line(f"{faults.title(entry['fault'])}, since {at:%Y-%m-%d %H:%M:%S} UTC")
     if not found:
-        say("no fault was injected by hand")
+        write_line("no fault was injected by hand")
     return Exit.OK

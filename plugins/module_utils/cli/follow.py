@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TextIO
 
 from ..state.events import FILE
-from ..terminal import say
+from ..terminal import write_line
 
 _PACE = 0.5
 
 
 @contextlib.contextmanager
-def printed(run_dir: Path) -> Iterator[TextIO]:
+def print_events(run_dir: Path) -> Iterator[TextIO]:
     """Print the events that are written in the block, a line each; gives the stream for all other output.
 
     run_dir: its `logs/events.jsonl` may be missing. Only whole lines are printed, about twice a second, the last ones
@@ -43,6 +43,6 @@ def _follow(path: Path, offset: int, done: threading.Event, out: TextIO) -> None
             whole = stream.read().rpartition(b"\n")[0]
             if whole:
                 offset += len(whole) + 1
-                say(whole.decode(errors="replace"), out)
+                write_line(whole.decode(errors="replace"), out)
         if ended:
             return

@@ -22,10 +22,10 @@ from ..installer.state import StateError, load_wait_for
 from ..sandbox import forward, namespaces, processes, proxy
 from ..sandbox.forward import LOOPBACK, Target
 from ..state import write_atomic
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_as_root, find
-from .output import add_output, failed, print_output
+from .output import add_output, print_failure, print_output
 
 PROXY = "proxy"
 """The target that is not a port inside: an HTTP proxy."""
@@ -73,15 +73,15 @@ def main(argv: list[str]) -> int:
     try:
         cluster = find(args.cluster)
         cluster.check_remote_owner()
-        targets = [_target(cluster, text) for text in args.targets or known(cluster)]
+        targets = [_target(cluster, text) for text in args.targets or known_targets(cluster)]
         if cluster.plan["hypervisor"]["kind"] == "sandbox":
             again_as_root(["forward", *argv])
         return _serve(cluster, targets, args.address, args.output)
     except (LabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
 
 
-def known(cluster: Cluster) -> dict[str, Target]:
+def known_targets(cluster: Cluster) -> dict[str, Target]:
     """Return the named targets.
 
     Their names are `api`, `console` and `service`; hosts and ports are those of the plan's endpoints.
@@ -144,7 +144,7 @@ def _note(cluster: Cluster, own: _Entry) -> None:
         _write(cluster, [*_running(cluster), own])
 
 
-def _forget(cluster: Cluster, own: _Entry) -> None:
+def _discard(cluster: Cluster, own: _Entry) -> None:
     with contextlib.suppress(OSError), _locked(cluster):
         _write(cluster, [entry for entry in _noted(cluster) if entry != own])
 
@@ -169,7 +169,7 @@ def _locked(cluster: Cluster) -> Iterator[None]:
 
 def _target(cluster: Cluster, text: str) -> Target:
     found = _WHERE.fullmatch(text)
-    names = {**known(cluster), PROXY: Target(PROXY, cluster.plan["cluster"]["domain"], 0)}
+    names = {**known_targets(cluster), PROXY: Target(PROXY, cluster.plan["cluster"]["domain"], 0)}
     if not found or (found["name"] and found["name"] not in names):
         raise LabError(
             f"{text!r} is not a valid target: use {', '.join(names)} or HOST:PORT, each with an optional =PORT for the local port"
@@ -195,14 +195,14 @@ def _serve(cluster: Cluster, targets: list[Target], address: str, form: str | No
     own: _Entry = {"pid": os.getpid(), "start": processes.start_time(os.getpid()) or 0, "ports": taken}
     _note(cluster, own)
     try:
-        with signals.raised():
+        with signals.raise_terminated():
             _show(cluster, targets, taken, address, form)
             keeper = os.pidfd_open(running.pid) if running else None
             if running:
                 forward.enter(running.pid)
             handlers = {PROXY: partial(proxy.relay, proxy.of_plan(cluster.plan))}
             asyncio.run(forward.serve(sockets, targets, handlers, keeper))
-    except signals.Terminated:
+    except signals.Termination:
         raise
     except KeyboardInterrupt:
         pass
@@ -213,7 +213,7 @@ def _serve(cluster: Cluster, targets: list[Target], address: str, form: str | No
                 f"agentlab forward --cluster {cluster.name}"
             )
     finally:
-        _forget(cluster, own)
+        _discard(cluster, own)
     return Exit.OK
 
 
@@ -222,17 +222,17 @@ def _show(cluster: Cluster, targets: list[Target], taken: Mapping[str, int], add
     if form:
         print_output({name: f"{in_url(address)}:{port}" for name, port in taken.items()}, form)
         return
-    here = {name: _here(name, port, address) for name, port in taken.items()}
+    here = {name: _printed_port(name, port, address) for name, port in taken.items()}
     for target in targets:
         inside = f"proxy to *.{target.host}" if target.name == PROXY else f"{in_url(target.host)}:{target.port}"
-        say(f"{here[target.name]:<32} {inside}")
+        write_line(f"{here[target.name]:<32} {inside}")
     for line in _uses(cluster, here):
-        say(line)
+        write_line(line)
 
 
 def _uses(cluster: Cluster, here: Mapping[str, str]) -> Iterator[str]:
-    """Yield what ports are for; here: by name of their target, as `_here` has them."""
-    apps = known(cluster)["console"].host.partition(".")[2]
+    """Yield what ports are for; here: by name of their target, as `_printed_port` has them."""
+    apps = known_targets(cluster)["console"].host.partition(".")[2]
     if "service" in here:
         yield f"for the service's page in a browser: {page(cluster, here['service'])}"
     for name, option in (("console", f"--host-resolver-rules=MAP *.{apps} "), (PROXY, "--proxy-server=")):
@@ -242,7 +242,7 @@ def _uses(cluster: Cluster, here: Mapping[str, str]) -> Iterator[str]:
         yield f"for a kubeconfig: agentlab kubeconfig --cluster {cluster.name}; stop forwarding with Ctrl-C"
 
 
-def _here(name: str, port: int, address: str) -> str:
+def _printed_port(name: str, port: int, address: str) -> str:
     """Return a port as it is printed: a URL, unless it is to be used by another name."""
     scheme = {"api": "https://", "service": "http://", PROXY: "http://"}.get(name, "")
     return f"{scheme}{in_url(address)}:{port}"

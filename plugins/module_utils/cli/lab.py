@@ -20,14 +20,14 @@ from ..documents import load_yaml, read_file
 from ..errors import LabError
 from ..packages import PackageError, distribution, missing
 from ..plan import overrides
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit, RunFile
 from . import day2, failure, orphans, results, run_page
 from .cluster import NO_ROOT, absent, find, lacks_root
 from .output import message
 from .places import DEFAULT_PROFILE, PLAYBOOKS, PROFILES, ROOT, add_arguments, add_override, program, run_dir
 from .scratch import scratch
-from .stages import add_stages, restore, tags, unfinished, until
+from .stages import add_stages, restore, stages_until, tags, unfinished_stage
 from .verbs import LAB, Trait
 
 LOCAL = "localhost"
@@ -78,7 +78,7 @@ def _parser(verb: str) -> argparse.ArgumentParser:
             action="append",
             default=[],
             metavar="NAME",
-            help="carry out this test of the profile alone (repeatable)",
+            help="run only this test of the profile (repeatable)",
         )
     if verb == "add_nodes":
         day2.add_arguments(parser)
@@ -102,7 +102,7 @@ def run(verb: str, argv: list[str]) -> int:
         # argparse accepts abbreviations of --cluster, too.
         named = any(len(word) > 4 and "--cluster".startswith(word.partition("=")[0]) for word in argv)
         if args.profile or args.adopt or named:
-            say(
+            write_line(
                 "agentlab: destroy --all takes no profile, --cluster or --adopt: it is for your own clusters",
                 sys.stderr,
             )
@@ -121,7 +121,8 @@ def run(verb: str, argv: list[str]) -> int:
         inventory, settings = temporary / RunFile.INVENTORY, temporary / "variables.yml"
         try:
             components = dict(overrides.pair(text) for text in getattr(args, "override", ()))
-            stages = until(getattr(args, "stop_after", None), *([unfinished(directory)] if restored else []))
+            begun = [unfinished_stage(directory)] if restored else []
+            stages = stages_until(getattr(args, "stop_after", None), *begun)
             text, variables = inputs(
                 verb, args.cluster, args.profile, adopt=getattr(args, "adopt", False), components=components
             )
@@ -134,11 +135,11 @@ def run(verb: str, argv: list[str]) -> int:
                 bindings = importlib.util.find_spec("libvirt") is not None
                 plain = bindings and not args.verbose and not args.extra_vars
                 if _is_set_up(here=text == _this_host(), plain=plain):
-                    say("setup: all packages are already installed")
+                    write_line("setup: all packages are already installed")
                     return Exit.OK
                 variables["agentlab_setup_bindings"] = not bindings
         except (LabError, ValueError, OSError, PackageError) as error:
-            say(message(error), sys.stderr)
+            write_line(message(error), sys.stderr)
             return Exit.USAGE
         settings.write_text(_literal(variables), encoding="utf-8")
         orphans.end(directory)
@@ -147,11 +148,11 @@ def run(verb: str, argv: list[str]) -> int:
         command += ["--check"] * args.check + ["--diff"] * args.diff + ["-" + "v" * args.verbose] * bool(args.verbose)
         (directory / failure.FILE).unlink(missing_ok=True)
         name, selected = verb.replace("_", "-"), tags(stages) if verb == "deploy" else []
-        with results.printed(verb, directory, getattr(args, "output", None)) as out:
+        with results.print_result(verb, directory, getattr(args, "output", None)) as out:
             status = _ansible([*command, *selected, str(PLAYBOOKS / f"{verb}.yml")], directory, temporary, lock, out)
             if status == Exit.INTERRUPTED:
-                run_page.after(directory)
-                say(f"\ninterrupted; to resume: {program()} {name} --cluster {args.cluster}", sys.stderr)
+                run_page.write_after_run(directory)
+                write_line(f"\ninterrupted; to resume: {program()} {name} --cluster {args.cluster}", sys.stderr)
                 return status
             if (
                 status
@@ -160,14 +161,14 @@ def run(verb: str, argv: list[str]) -> int:
                 and not getattr(args, "no_gather", False)
                 and _booted(directory)
             ):
-                say(f"\n{name} failed; collecting diagnostics")
+                write_line(f"\n{name} failed; collecting diagnostics")
                 _ansible([*command, str(PLAYBOOKS / "gather.yml")], directory, temporary, lock, out)
             failure.explain(directory)
             last = getattr(args, "stop_after", None) or verb
             if not status and not args.check and Trait.INSTALLS in traits & _traits(last):
                 _conclude(directory)
             if not args.check and Trait.PAGE in traits:
-                run_page.after(directory)
+                run_page.write_after_run(directory)
             return status
 
 
@@ -179,16 +180,16 @@ def _destroy_all(options: list[str]) -> int:
     parent = run_dir("x").parent
     found = sorted(path.parent.name for path in parent.glob(f"*/{RunFile.PLAN}")) if parent.is_dir() else []
     if not found:
-        say(f"there is no cluster in {parent}")
+        write_line(f"there is no cluster in {parent}")
     first = 0
     for name in found:
         try:
             find(name).check_remote_owner()
         except (LabError, ValueError, OSError) as error:
-            say(f"agentlab: {name} stays: {message(error)}", sys.stderr)
+            write_line(f"agentlab: {name} stays: {message(error)}", sys.stderr)
             status = int(Exit.FAILED)
         else:
-            say(f"destroy {name}")
+            write_line(f"destroy {name}")
             status = run("destroy", ["--cluster", name, *options])
             if status == Exit.INTERRUPTED:
                 return status
@@ -385,11 +386,11 @@ def _booted(directory: Path) -> bool:
 def _conclude(directory: Path) -> None:
     """Print what was installed, and how to reach it from here."""
     from ..plan import rundir
-    from ..plan.access import Access, closing
+    from ..plan.access import Access, closing_lines
 
     client = next((name for name in ("kubectl", "oc") if shutil.which(name)), "kubectl")
-    lines = closing(Access(rundir.load_plan(directory), directory, program()), client=client)
-    say("\n" + "\n".join(lines))
+    lines = closing_lines(Access(rundir.load_plan(directory), directory, program()), client=client)
+    write_line("\n" + "\n".join(lines))
 
 
 def __getattr__(name: str) -> Callable[[list[str]], int]:

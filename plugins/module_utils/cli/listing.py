@@ -12,7 +12,7 @@ from ..plan import rundir
 from ..plan.outside import machines
 from ..sandbox import namespaces
 from ..state import owner
-from ..terminal import say
+from ..terminal import write_line
 from .output import add_output, message, print_output
 from .places import run_dir
 
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
     lines = [_COLUMNS, *(tuple("-" if value is None else str(value) for value in row.values()) for row in found)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
-        say("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+        write_line("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
     return 0
 
 

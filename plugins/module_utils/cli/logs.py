@@ -25,7 +25,7 @@ from ..report.page import leases
 from ..report.secrets import of_run
 from ..report.ssh import ssh as ssh_to
 from ..sandbox import faults, services
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_inside, attempt
 
@@ -141,7 +141,7 @@ def _of_node(cluster: Cluster, name: str, units: Sequence[str], count: int, *, f
         command = [*ssh_to(cluster.directory, str(address)), " ".join(words)]
         yield Source(name, command, group[0] if group and not follow else "")
     if not units and not ("bmc" in node and node.get("bare_metal")):
-        yield Source(f"{name}/console", _tail(cluster.at(node), node["console"], count, follow=follow))
+        yield Source(f"{name}/console", _tail(cluster.seen_from(node), node["console"], count, follow=follow))
 
 
 def _tail(cluster: Cluster, path: str, count: int, *, follow: bool) -> list[str]:
@@ -212,7 +212,7 @@ def _print(found: Sequence[Source], secrets: list[str], form: str | None) -> int
     without = [f"unit {unit} has no entries on {', '.join(names)}" for unit, names in empty.items()]
     # A node that does not answer is one message, not one for each unit.
     for text in dict.fromkeys([*problems, *without]):
-        say(f"agentlab: {text}", sys.stderr)
+        write_line(f"agentlab: {text}", sys.stderr)
     for line in sorted(lines, key=lambda line: line.time):
         _show(line, form)
     return Exit.FAILED if len(problems) + sum(map(len, empty.values())) == len(found) else Exit.OK
@@ -255,12 +255,12 @@ def _follow(found: Sequence[Source], secrets: list[str], form: str | None) -> in
 
     threads = [threading.Thread(target=follow, args=(source,), daemon=True) for source in found]
     try:
-        with signals.raised():
+        with signals.raise_terminated():
             for thread in threads:
                 thread.start()
             while True:
                 _show(lines.get(), form)
-    except signals.Terminated:
+    except signals.Termination:
         raise
     except KeyboardInterrupt:
         return Exit.OK
@@ -274,6 +274,6 @@ def _show(line: Line, form: str | None) -> None:
     at = datetime.datetime.fromtimestamp(line.time, datetime.UTC)
     if form:
         fields = {"time": at.isoformat(timespec="milliseconds"), "source": line.source, "text": line.text}
-        say(("- " if form == "yaml" else "") + json.dumps(fields))
+        write_line(("- " if form == "yaml" else "") + json.dumps(fields))
     else:
-        say(f"{at:%H:%M:%S}.{at.microsecond // 1000:03} {line.source:<18} {line.text}")
+        write_line(f"{at:%H:%M:%S}.{at.microsecond // 1000:03} {line.source:<18} {line.text}")

@@ -28,10 +28,10 @@ from ..ci.matrix import NOTHING, Budget, Task, next_task, tasks
 from ..errors import LabError
 from ..plan import capacity, names, profile
 from ..state import write_atomic
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .ci import TABLE, profile_of
-from .output import add_output, failed, message, print_output
+from .output import add_output, message, print_failure, print_output
 from .places import ROOT, cluster_name, program, run_dir
 
 #: Seconds between two lines that say what runs, and after an interruption until a job is killed.
@@ -51,9 +51,9 @@ def main(argv: list[str]) -> int:
     try:
         return int(_run(args) if args.command == "run" else _history(args))
     except OSError as error:
-        return failed(error)
+        return print_failure(error)
     except (LabError, ValueError) as error:
-        failed(error)
+        print_failure(error)
         return Exit.USAGE
 
 
@@ -123,14 +123,14 @@ def _history(args: argparse.Namespace) -> int:
     for path in args.file:
         if not path.exists():
             raise ValueError(f"{path}: there is no such file")
-    merged = records.merged(map(records.load, args.file))
+    merged = records.merge_records(map(records.load, args.file))
     found = list(history.summaries(merged).values())
     if args.output:
         print_output([asdict(one) | {"flaky": list(one.flaky)} for one in found], args.output)
     for one in [] if args.output else found:
         usual = records.duration(one.usual) if one.usual else "-"
         flaky = f"  passed and failed at {', '.join(one.flaky)}" if one.flaky else ""
-        say(f"{one.job:<36} {one.passed:>4} of {one.runs:<4} passed  usually {usual:>8}  last {one.last}{flaky}")
+        write_line(f"{one.job:<36} {one.passed:>4} of {one.runs:<4} passed  usually {usual:>8}  last {one.last}{flaky}")
     if args.into:
         records.write(merged, args.into)
     return Exit.OK
@@ -150,14 +150,14 @@ def _run(args: argparse.Namespace) -> int:
         raise ValueError(f"not enough memory, CPUs or disk on this host (or --memory is too low): {'; '.join(wrong)}")
     usual = {name: one.usual for name, one in known.items() if one.usual is not None}
     planned = tasks(needs, usual, repeat=args.repeat, prefix=args.cluster)
-    with _alone(args.cluster):
+    with _exclusive(args.cluster):
         folder = args.artifacts.absolute() / f"matrix-{start:%Y%m%dT%H%M%SZ}"
         folder.mkdir(parents=True)
         return _Matrix(args.jobs, folder, path, budget, planned, left_out).run()
 
 
 @contextlib.contextmanager
-def _alone(prefix: str) -> Iterator[None]:
+def _exclusive(prefix: str) -> Iterator[None]:
     """Keep another matrix from the same clusters while the block runs. ValueError if one runs."""
     path = run_dir(f".matrix-{prefix}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -185,10 +185,10 @@ def _needs(name: str, job: jobs.Job) -> capacity.Needs:
     """Return what a job's machines take; nothing for one that makes none."""
     if "prepare" not in job["stages"]:
         return NOTHING
-    return capacity.needs_of(profile.validated(profile_of(name, job), "matrix"), existing=job["foreign"])
+    return capacity.needs_of(profile.validated_profile(profile_of(name, job), "matrix"), existing=job["foreign"])
 
 
-class _Running(NamedTuple):
+class _RunningTask(NamedTuple):
     process: subprocess.Popen[bytes]
     start: float
     log: Path
@@ -211,24 +211,24 @@ class _Matrix:
     ) -> None:
         self.table, self.folder, self.path, self.budget = table.absolute(), folder, path, budget
         self.waiting, self.left_out = list(planned), left_out
-        self.running: dict[Task, _Running] = {}
-        self.outcomes = {task.name: matrix_report.waiting(task) for task in planned}
+        self.running: dict[Task, _RunningTask] = {}
+        self.outcomes = {task.name: matrix_report.waiting_outcome(task) for task in planned}
         self.begin, self.commit = time.monotonic(), records.commit(ROOT)
 
     def _skip(self, name: str, why: str) -> None:
         self.outcomes[name] = matrix_report.Outcome(name=name, result=matrix_report.SKIPPED, why=why)
-        say(f"skip  {name}: {why}")
+        write_line(f"skip  {name}: {why}")
 
     def run(self) -> int:
         """Run all jobs. After an interruption the running ones end, and the commands that remove their clusters are printed."""
-        say(f"{len(self.waiting)} jobs; all labs together: {_budget(self.budget)}; artifacts: {self.folder}")
+        write_line(f"{len(self.waiting)} jobs; all labs together: {_budget(self.budget)}; artifacts: {self.folder}")
         for name, variables in self.left_out.items():
             if variables:
                 self._skip(name, f"{', '.join(variables)} not set: the real programs of this job")
         reported = time.monotonic()
         self._write()
         try:
-            with signals.raised():
+            with signals.raise_terminated():
                 while self.waiting or self.running:
                     self._start_what_fits()
                     time.sleep(_POLL)
@@ -238,11 +238,13 @@ class _Matrix:
                         self._progress()
         except KeyboardInterrupt as error:
             self._interrupted()
-            return error.exit_code if isinstance(error, signals.Terminated) else Exit.INTERRUPTED
+            return error.exit_code if isinstance(error, signals.Termination) else Exit.INTERRUPTED
         results = [one.result for one in self.outcomes.values()]
         bad = len(results) - results.count(records.PASSED) - results.count(matrix_report.SKIPPED)
-        say(f"{results.count(records.PASSED)} passed, {bad} failed, {results.count(matrix_report.SKIPPED)} skipped")
-        say(f"page: {self.folder / matrix_report.PAGE}")
+        write_line(
+            f"{results.count(records.PASSED)} passed, {bad} failed, {results.count(matrix_report.SKIPPED)} skipped"
+        )
+        write_line(f"page: {self.folder / matrix_report.PAGE}")
         return Exit.FAILED if bad else Exit.OK
 
     def _place(self, task: Task) -> Path:
@@ -270,12 +272,12 @@ class _Matrix:
                 )
             self.waiting.remove(task)
             now = time.monotonic() - self.begin
-            self.running[task] = _Running(process, now, log)
+            self.running[task] = _RunningTask(process, now, log)
             begun = self.outcomes[task.name]
             folder = str((place / task.job).relative_to(self.folder))
             self._note(replace(begun, result=matrix_report.RUNNING, start=now, end=now, folder=folder))
             usually = f", usually {records.duration(task.usual)}" if task.usual else ""
-            say(f"start {task.name}: cluster {task.cluster}, {task.needs.memory_mib} MiB{usually}")
+            write_line(f"start {task.name}: cluster {task.cluster}, {task.needs.memory_mib} MiB{usually}")
 
     def _note(self, changed: matrix_report.Outcome) -> None:
         self.outcomes[changed.name] = changed
@@ -286,22 +288,22 @@ class _Matrix:
             if running.process.poll() is not None:
                 self._end(task, running)
 
-    def _end(self, task: Task, running: _Running) -> None:
+    def _end(self, task: Task, running: _RunningTask) -> None:
         del self.running[task]
         code, end = running.process.returncode, time.monotonic() - self.begin
         result = records.PASSED if code == 0 else records.FAILED
-        why = "" if code == 0 else self._why(task, running.log, code)
+        why = "" if code == 0 else self._reason_of(task, running.log, code)
         try:
             found = [one for one in records.load(self._place(task) / "results.jsonl") if one["job"] == task.job]
             for record in found:
                 records.append(record, self.path)
         except (OSError, ValueError) as error:
-            say(f"agentlab: {task.name} has no record in the history: {message(error)}", sys.stderr)
+            write_line(f"agentlab: {task.name} has no record in the history: {message(error)}", sys.stderr)
         self._note(replace(self.outcomes[task.name], result=result, end=end, why=why))
         mark = "ok  " if code == 0 else "FAIL"
-        say(f"{mark}  {task.name} {records.duration(end - running.start)}{f': {why}' if why else ''}")
+        write_line(f"{mark}  {task.name} {records.duration(end - running.start)}{f': {why}' if why else ''}")
 
-    def _why(self, task: Task, log: Path, code: int) -> str:
+    def _reason_of(self, task: Task, log: Path, code: int) -> str:
         """Return the first cause of a failed job; without one the last line of its output, or the signal that ended it."""
         with contextlib.suppress(OSError):
             cause = (self._place(task) / task.job / outcome.INFRASTRUCTURE_LOG).read_text(errors="replace").strip()
@@ -320,16 +322,16 @@ class _Matrix:
             usual = f" of usually {records.duration(task.usual)}" if task.usual else ""
             done = [line.split()[1] for line in _lines(running.log) if line.startswith("ok  ")]
             stage = f", after {done[-1]}" if done else ""
-            say(f"      {task.name} runs for {records.duration(now - running.start)}{usual}{stage}")
+            write_line(f"      {task.name} runs for {records.duration(now - running.start)}{usual}{stage}")
         if self.waiting:
-            say(f"      {len(self.waiting)} jobs wait for room")
+            write_line(f"      {len(self.waiting)} jobs wait for room")
 
     def _interrupted(self) -> None:
         """End the running jobs, which leave their results and their clusters; note what did not run."""
         for running in self.running.values():
             running.process.terminate()
         deadline = time.monotonic() + END
-        say(f"interrupted: {len(self.running)} jobs end")
+        write_line(f"interrupted: {len(self.running)} jobs end")
         for task, running in list(self.running.items()):
             try:
                 running.process.wait(max(0.0, deadline - time.monotonic()))
@@ -337,7 +339,7 @@ class _Matrix:
                 running.process.kill()
                 running.process.wait()
             self._end(task, running)
-            say(f"to remove it: {program()} destroy --cluster {task.cluster}", sys.stderr)
+            write_line(f"to remove it: {program()} destroy --cluster {task.cluster}", sys.stderr)
         for task in self.waiting:
             left = self.outcomes[task.name]
             self._note(replace(left, result=matrix_report.SKIPPED, why="the matrix was interrupted"))
@@ -351,7 +353,7 @@ class _Matrix:
             write_atomic(self.folder / matrix_report.PAGE, matrix_report.page(outcomes, summaries, facts))
             matrix_report.write_junit(outcomes, self.folder)
         except (OSError, ValueError) as error:
-            say(f"agentlab: the page of the matrix cannot be written: {message(error)}", sys.stderr)
+            write_line(f"agentlab: the page of the matrix cannot be written: {message(error)}", sys.stderr)
 
 
 def _budget(budget: Budget) -> str:

@@ -21,12 +21,12 @@ from ..release import mirror, mirror_set
 from ..release.mirror import Part, Target
 from ..release.registry import Registry
 from ..releases.distributions import of_version
-from ..sandbox.mirror import served
+from ..sandbox.mirror import serve_registry
 from ..state import write_atomic
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .cluster import add_cluster, again_as_root, find
-from .output import failed
+from .output import print_failure
 
 OUTPUT = "idms-oc-mirror.yaml"
 T = TypeVar("T")
@@ -96,7 +96,7 @@ def main(argv: list[str]) -> int:
         with tempfile.TemporaryDirectory(prefix="agentlab-mirror-") as folder:
             return _run(args, Path(folder))
     except (LabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
 
 
 def _run(args: argparse.Namespace, work: Path) -> int:
@@ -114,29 +114,31 @@ def _run(args: argparse.Namespace, work: Path) -> int:
         auths, trust = {**auths, **there.auths}, "\n".join(text for text in (trust, there.trust) if text)
         registry = Registry(auths, trust, lambda pullspec: mirrors_of(pullspec, known))
         pullspec = mirror.release_pullspec(args.release, args.arch)
-        say(f"{pullspec}: reading its images ...")
+        write_line(f"{pullspec}: reading its images ...")
         parts = mirror.release_parts(registry, pullspec, args.arch)
         release, payload = parts[-1].source, of_version(parts[-1].tag).payload
         for image in args.image:
             parts += mirror.image_parts(registry, image)
         wanted = mirror.missing(registry, there.target, parts)
-        say(
+        write_line(
             f"{len(parts)} images, {size_text(mirror.size(parts))}; {len(wanted)} to copy to {there.target.name}, "
             f"{size_text(mirror.size(wanted))}"
         )
         if args.dry_run:
             for part in wanted:
-                say(f"{part.name}: {part.place} -> {there.target.name}/{part.repository}:{part.tag}")
+                write_line(f"{part.name}: {part.place} -> {there.target.name}/{part.repository}:{part.tag}")
             return Exit.OK
         _check_space(there, wanted)
-        mirror.copy(registry, there.target, wanted, mirror.Access(work, auths, trust, policy), say, args.retries + 1)
+        mirror.copy(
+            registry, there.target, wanted, mirror.Access(work, auths, trust, policy), write_line, args.retries + 1
+        )
         # Another reader: this one remembers where it found images.
         checked = mirror.verify(Registry(auths, trust), there.target, parts)
-        say(f"verified: {len(parts)} images by digest, {checked} blobs by size")
+        write_line(f"verified: {len(parts)} images by digest, {checked} blobs by size")
     sources = mirror.sources(there.target, parts, before)
     write_atomic(args.output, rundir.dump(mirror_set.resource(sources)), 0o644)
-    say(f"{args.output}: {len(sources)} sources; in a profile:\n")
-    say(
+    write_line(f"{args.output}: {len(sources)} sources; in a profile:\n")
+    write_line(
         rundir.dump(
             {
                 "release": {"payload": payload, "image": str(release)},
@@ -165,10 +167,10 @@ def _destination(args: argparse.Namespace, work: Path) -> Iterator[Destination]:
     cluster = find(args.cluster)
     if cluster.plan["hypervisor"]["kind"] == "ssh":
         raise LabError("the lab's registry is on another host: name a registry with --to")
-    plan = secrets.into(cluster.plan, secrets.of(cluster.plan, cluster.directory))
+    plan = secrets.with_passwords(cluster.plan, secrets.passwords_of(cluster.plan, cluster.directory))
     folder = work / "registry"
     folder.mkdir()
-    with served(plan, folder) as here:
+    with serve_registry(plan, folder) as here:
         (auth,) = configs.registry_auth(plan)["auths"].values()
         name = f"{plan['services']['host']}:{plan['services']['registry']['port']}"
         storage = Path(plan["services"]["registry"]["storage"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..cluster.client import ClusterClient
 from ..cluster.joining import names_of
-from ..cluster.node_task import followed
+from ..cluster.node_task import follow_nodes
 from ..documents import read_file
 from ..errors import ClusterError
 from ..installer.errors import InstallerError
@@ -79,7 +79,7 @@ def follow(given: Sequence[str], kubeconfig: Path, log: Log) -> Exit:
             text = f"Cannot resolve IP address {address} to a hostname. Skipping checks for pending CSRs."
             log("info", f"Node {address}: {text}")
         nodes.append((address, names))
-    return Exit.OK if followed(kube, nodes, log) else Exit.FAILED
+    return Exit.OK if follow_nodes(kube, nodes, log) else Exit.FAILED
 
 
 def _configured(folder: Path, log: Log) -> list[str]:

@@ -11,10 +11,10 @@ from pathlib import Path
 from .._deps import MissingLibrary
 from ..coreos.errors import CoreosError
 from ..coreos.image import new_file
-from ..documents import DocumentError, decoded, read_file
+from ..documents import DocumentError, decode_text, read_file
 from ..files import explain
 from ..nmstate import LIMITS, NmstateError, external, generate, load
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 
 
@@ -36,23 +36,25 @@ def main(argv: list[str]) -> int:
         for path in args.files:
             name = "stdin" if path == "-" else path
             data = sys.stdin.buffer.read(LIMITS.size + 1) if path == "-" else read_file(Path(path), limits=LIMITS)
-            found += external.generate(decoded(data, name=name)) if args.nmstatectl else generate(load(data, name=name))
+            found += (
+                external.generate(decode_text(data, name=name)) if args.nmstatectl else generate(load(data, name=name))
+            )
         if args.output_dir is None:
-            say(json.dumps({"NetworkManager": found}, indent=1, ensure_ascii=False))
+            write_line(json.dumps({"NetworkManager": found}, indent=1, ensure_ascii=False))
             return Exit.OK
         os.makedirs(args.output_dir, exist_ok=True)
         for name, keyfile in found:
             target = os.path.join(args.output_dir, name)
             with new_file(target, overwrite=True) as out:
                 out.write(keyfile.encode())
-            say(target)
+            write_line(target)
     except (NmstateError, CoreosError, MissingLibrary) as error:
-        say(error, sys.stderr)
+        write_line(error, sys.stderr)
         return Exit.FAILED
     except OSError as error:
-        say(f"Error: {explain(error)}", sys.stderr)
+        write_line(f"Error: {explain(error)}", sys.stderr)
         return Exit.FAILED
     except DocumentError as error:
-        say(f"Error: {error}", sys.stderr)
+        write_line(f"Error: {error}", sys.stderr)
         return Exit.FAILED
     return Exit.OK

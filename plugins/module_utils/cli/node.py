@@ -13,7 +13,7 @@ from ..errors import LabError
 from ..plan import outside
 from ..plan.machines import Link, Nic, Node, interfaces
 from ..report.ssh import ssh as ssh_to
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit, RunFile
 from . import screen
 from .cluster import Cluster, add_cluster, again_inside, attempt, become
@@ -66,7 +66,7 @@ def console(argv: list[str]) -> int:
             raise LabError(
                 f"{node['name']}: an existing machine has no console here: use the one of its BMC, {node['bmc']['address']}"
             )
-        cluster = cluster.at(node)
+        cluster = cluster.seen_from(node)
         cluster.check_remote_owner()
         if args.screen:
             steps = screen.parse(args.steps, args.timeout)
@@ -121,7 +121,7 @@ def power(argv: list[str]) -> int:
         if not _is_node(chosen):
             with connect() as connection:
                 return _switch(domain.Machine(connection, chosen["domain"]), chosen["name"], args)
-        known = secrets.into(cluster.plan, secrets.of(cluster.plan, cluster.directory))
+        known = secrets.with_passwords(cluster.plan, secrets.passwords_of(cluster.plan, cluster.directory))
         node = cluster._replace(plan=known).node(args.node)
         return _switch(bmc.of_node(node, str(cluster.directory / RunFile.CA)), node["name"], args)
 
@@ -138,7 +138,7 @@ def _switch(machine: Machine, name: str, args: argparse.Namespace) -> int:
     if args.output:
         print_output({"node": name, "power": state}, args.output)
     else:
-        say(f"{name}: {state}")
+        write_line(f"{name}: {state}")
     return Exit.OK
 
 

@@ -113,7 +113,7 @@ def _create(args: argparse.Namespace, log: Log) -> int:
     if args.mac_address:
         _write_single(args, directory / FILENAME)
     elif given := [name for name in _OF_HOST if getattr(args, name)]:
-        raise InstallerError(f"--{given[0].replace('_', '-')} is for a single node: give its --mac-address, too")
+        raise InstallerError(f"--{given[0].replace('_', '-')} is for a single node: --mac-address is required")
     options = run.Options.from_environment(dict(os.environ), directory, ASSETS)
     node_image.create("node-pxe-files" if args.pxe else "node-image", options, kube, log)
     if args.output_name:

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ..files import explain
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 
 
@@ -27,7 +27,7 @@ def print_output(data: object, form: str) -> None:
 
     from ..plan import rundir
 
-    say(json.dumps(data, indent=2) if form == "json" else rundir.dump(data).rstrip("\n"))
+    write_line(json.dumps(data, indent=2) if form == "json" else rundir.dump(data).rstrip("\n"))
 
 
 def message(error: Exception) -> str:
@@ -35,7 +35,7 @@ def message(error: Exception) -> str:
     return explain(error) if isinstance(error, OSError) else str(error)
 
 
-def failed(error: Exception) -> int:
+def print_failure(error: Exception) -> int:
     """Print an error to standard error; return `Exit.FAILED`."""
-    say(f"agentlab: {message(error)}", sys.stderr)
+    write_line(f"agentlab: {message(error)}", sys.stderr)
     return Exit.FAILED

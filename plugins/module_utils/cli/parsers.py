@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from ..vocabulary import Exit
 from .verbs import GROUPS, VERBS, Trait
 
+_WIDTH = 120  # of lines in the documentation
 _METHODS = ("parse_args", "parse_intermixed_args")
 
 
-class _Built(BaseException):
+class _ParserFound(BaseException):
     """The parser that a verb was about to use."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
@@ -34,7 +35,7 @@ def parser_of(name: str) -> argparse.ArgumentParser | None:
         setattr(argparse.ArgumentParser, method, _built)
     try:
         function([])
-    except _Built as found:
+    except _ParserFound as found:
         return found.parser
     finally:
         for method, before in kept.items():
@@ -43,7 +44,7 @@ def parser_of(name: str) -> argparse.ArgumentParser | None:
 
 
 def _built(parser: argparse.ArgumentParser, *__: object) -> None:
-    raise _Built(parser)
+    raise _ParserFound(parser)
 
 
 def page() -> str:
@@ -89,7 +90,7 @@ def rows() -> list[str]:
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
-    from .api import client_parser  # completion, which is to be quick, does without
+    from .api import client_parser  # completion, which is to be quick, does not need it
 
     return parser_of(name) or client_parser(name)
 
@@ -126,7 +127,15 @@ def _usage(parser: argparse.ArgumentParser, about: str = "") -> Iterator[str]:
     """
     if parser.description and _plain(parser.description) != _plain(about):
         yield from (parser.description, "")
-    yield f"    {' '.join(parser.format_usage().removeprefix('usage: ').split())}"
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    yield from textwrap.wrap(
+        usage,
+        _WIDTH,
+        initial_indent=" " * 4,
+        subsequent_indent=" " * 8,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     rows = [
         action
         for action in parser._actions

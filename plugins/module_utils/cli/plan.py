@@ -9,7 +9,7 @@ import sys
 from .. import contradictions
 from ..plan import overrides, profile, rundir
 from ..plan.warnings import warnings
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .output import add_output, message, print_output
 from .places import DEFAULT_PROFILE, PROFILES, add_arguments, add_override, run_dir
@@ -55,11 +55,11 @@ def main(argv: list[str]) -> int:
             directory, name, PROFILES, args.cluster, refuse=args.write, files=True, components=components
         )
         for warning in warnings(plan):
-            say(f"warning: {warning}", sys.stderr)
+            write_line(f"warning: {warning}", sys.stderr)
         if args.write:
             rundir.write(changes)
     except (ValueError, OSError) as error:
-        say(message(error), sys.stderr)
+        write_line(message(error), sys.stderr)
         return Exit.USAGE
     if form := args.output or (args.format == "yaml" and "yaml"):
         print_output(plan, form)

@@ -10,11 +10,11 @@ from pathlib import Path
 from ..errors import LabError
 from ..plan import names
 from ..sandbox import prune
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from . import orphans
 from .cluster import again_as_root
-from .output import add_output, failed, message, print_output
+from .output import add_output, message, print_failure, print_output
 from .scratch import sweep
 
 
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     try:
         found = prune.leftovers(args.state_dir, uid, orphans.run_dirs())
     except (LabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
     for one in found:
         stays = one.stays
         if not stays:
@@ -59,11 +59,11 @@ def main(argv: list[str]) -> int:
         )
         if not args.output:
             what = "stays" if stays else "would be removed" if args.check else "removed"
-            say(f"{one.state_dir}: {what}: {stays or one.reason}", sys.stderr if stays else sys.stdout)
+            write_line(f"{one.state_dir}: {what}: {stays or one.reason}", sys.stderr if stays else sys.stdout)
     if not args.check:
         sweep()
     if args.output:
         print_output(rows, args.output)
     elif not rows:
-        say(f"nothing was left behind in {args.state_dir}")
+        write_line(f"nothing was left behind in {args.state_dir}")
     return status

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from ..cluster.tests import Done, run
+from ..cluster.tests import RunOutput, run
 from ..errors import LabError
 from ..plan.model import Plan
 from ..vocabulary import DEFAULT_CLUSTER
@@ -35,7 +35,7 @@ class Node:
     lab: Lab
     name: str
 
-    def run(self, *command: str, timeout: float = SECONDS, status: int | None = 0) -> Done:
+    def run(self, *command: str, timeout: float = SECONDS, status: int | None = 0) -> RunOutput:
         """Run a command on the node, as user core; see `Lab.run`. command: its words, or one text for the node's shell."""
         text = command[0] if len(command) == 1 else shlex.join(command)
         return self.lab.verb("ssh", [self.name], [text], timeout=timeout, status=status)
@@ -61,7 +61,7 @@ class Lab:
         """Return a node or a machine by its name, its domain or an address. Raises `LabError` with the names for another."""
         return Node(self, self.cluster.machine(name)["name"])
 
-    def run(self, *command: str, timeout: float = SECONDS, status: int | None = 0) -> Done:
+    def run(self, *command: str, timeout: float = SECONDS, status: int | None = 0) -> RunOutput:
         """Run a command in the cluster's network and return its exit status and its output, of at most 1 MiB.
 
         timeout: seconds; status: what it must end with, None for anything. Raises `LabError` with the end of the output
@@ -69,7 +69,7 @@ class Lab:
         """
         return self.verb("exec", [], list(command), timeout=timeout, status=status)
 
-    def kubectl(self, *words: str, timeout: float = SECONDS, status: int | None = 0) -> Done:
+    def kubectl(self, *words: str, timeout: float = SECONDS, status: int | None = 0) -> RunOutput:
         """Run kubectl, with the credentials of the run; see `run`."""
         return self.verb("kubectl", list(words), [], timeout=timeout, status=status)
 
@@ -77,7 +77,7 @@ class Lab:
         """Replace the state of the lab by a snapshot. Raises `LabError`."""
         self.verb("snapshot", ["restore", snapshot], [], timeout=RESTORE_SECONDS, status=0)
 
-    def verb(self, verb: str, words: list[str], command: list[str], *, timeout: float, status: int | None) -> Done:
+    def verb(self, verb: str, words: list[str], command: list[str], *, timeout: float, status: int | None) -> RunOutput:
         """Run a verb of the command line. command: what follows `--`; for the rest see `run`."""
         # kubectl has options of its own: what is not for it is in front.
         own = (
@@ -104,7 +104,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add the fixture `lab`, and the marker `snapshot`. pytest is imported only here: the command line does without it."""
+    """Add the fixture `lab`, and the marker `snapshot`. pytest is imported only here: the command line does not need it."""
     import pytest
 
     config.addinivalue_line("markers", f"{MARKER}(name): restore this snapshot of the lab before the test")

@@ -15,10 +15,10 @@ from ..errors import LabError
 from ..plan import overrides
 from ..plan.overrides import Kind
 from ..reload import lab, logins, watch
-from ..terminal import say, say_or_drop
+from ..terminal import write_line, write_or_drop
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_as_root, attempt
-from .output import add_output, failed, print_output
+from .output import add_output, print_failure, print_output
 
 _SHOWN = 3  # names of changed files
 # A line of Python's tracebacks and syntax errors, for a file of the images' code.
@@ -48,21 +48,21 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
 
     def act(cluster: Cluster) -> int:
-        what = _what(cluster, args.component, args.source)
+        what = _reload_of(cluster, args.component, args.source)
         if args.watch and not _files(what):
             raise LabError(f"--watch: {what.source} is not a directory, so it has no files to watch")
         prefix = cluster.enter(root=True)
         again_as_root(["reload", *argv])
-        with signals.raised(), logins.opened(cluster.directory, prefix) as connections:
+        with signals.raise_terminated(), logins.open_logins(cluster.directory, prefix) as connections:
             # Without a reader of its output a replacement continues to its end: on all nodes, or on none.
-            report = partial(say_or_drop, stream=sys.stderr if args.output else None)
+            report = partial(write_or_drop, stream=sys.stderr if args.output else None)
             running = lab.Lab(cluster.plan, prefix, connections, report)
             return _watch(running, what) if args.watch else _reload(running, what, args.output)
 
     return attempt(args.cluster, act)
 
 
-class What(NamedTuple):
+class Reload(NamedTuple):
     """A component, what it is built from (a value of `payload_overrides`, or None for this checkout), and the kind of that."""
 
     component: str
@@ -70,7 +70,7 @@ class What(NamedTuple):
     kind: Kind | None
 
 
-def _what(cluster: Cluster, component: str, given: str | None) -> What:
+def _reload_of(cluster: Cluster, component: str, given: str | None) -> Reload:
     """Return what the arguments name. Raises LabError or `OverrideError` for what cannot be reloaded in this cluster."""
     try:
         overrides.check_name(component)
@@ -86,14 +86,14 @@ def _what(cluster: Cluster, component: str, given: str | None) -> What:
         )
     source = overrides.absolute(given) if given else release["payload_overrides"].get(component)
     if not source:
-        return What(component, None, None)
+        return Reload(component, None, None)
     try:
-        return What(component, source, overrides.check(component, source))
+        return Reload(component, source, overrides.check(component, source))
     except overrides.OverrideError as error:
         raise LabError(f"{component}: {source}: {error}") from None
 
 
-def _reload(running: lab.Lab, what: What, form: str | None = None) -> int:
+def _reload(running: lab.Lab, what: Reload, form: str | None = None) -> int:
     """Build and replace once; form: in which the result is printed."""
     from ....payload import build
     from ....payload.images.oci import ImageError
@@ -126,20 +126,20 @@ def _reason(text: str) -> str:
     return f"{places[-1][0]}, line {places[-1][1]}: {text.splitlines()[-1]}" if places else text
 
 
-def _watch(running: lab.Lab, what: What) -> int:
+def _watch(running: lab.Lab, what: Reload) -> int:
     """Reload now, and at every change; a failure is printed, and the watch continues."""
     while True:
         state = watch.look(_files(what))
         try:
             _reload(running, what)
         except (LabError, ValueError, OSError) as error:
-            failed(error)
-        say(f"watching {len(state)} files; Ctrl-C ends it")
+            print_failure(error)
+        write_line(f"watching {len(state)} files; Ctrl-C ends it")
         now = watch.wait(state, lambda: _files(what))
-        say(f"changed: {', '.join(path.name for path in watch.changed(state, now)[:_SHOWN])}")
+        write_line(f"changed: {', '.join(path.name for path in watch.changed_files(state, now)[:_SHOWN])}")
 
 
-def _files(what: What) -> list[Path]:
+def _files(what: Reload) -> list[Path]:
     """Return the files that a component is built from; none for an image."""
     if what.source is None:
         from ....payload.images import code, components

@@ -13,9 +13,9 @@ from ..ci.records import duration
 from ..errors import LabError
 from ..report import replay
 from ..report.page.server import Server as PageServer
-from ..report.replay.server import SPEEDS, Events, Playing, ReplayServer, assets
+from ..report.replay.server import SPEEDS, Events, ReplayClock, ReplayServer, assets
 from ..reproduce import EvidenceError
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit, Port, RunFile
 from .output import message
 
@@ -40,7 +40,7 @@ def play(path: Path, factor: float, listen: tuple[str, int]) -> int:
 
     try:
         found = replay.find(path)
-        playing = Playing(found, factor)
+        playing = ReplayClock(found, factor)
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(_listen(playing, listen, PAGE.read_bytes()))
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agentlab-replay-")))
@@ -55,11 +55,11 @@ def play(path: Path, factor: float, listen: tuple[str, int]) -> int:
                 events.run()
         return Exit.OK
     except (EvidenceError, LabError, ValueError, OSError) as error:
-        say(f"agentlab serve: {message(error)}", sys.stderr)
+        write_line(f"agentlab serve: {message(error)}", sys.stderr)
         return Exit.FAILED
 
 
-def _listen(playing: Playing, listen: tuple[str, int], page: bytes) -> ReplayServer:
+def _listen(playing: ReplayClock, listen: tuple[str, int], page: bytes) -> ReplayServer:
     host, port = listen
     try:
         return ReplayServer(playing, host, port, page)
@@ -69,14 +69,14 @@ def _listen(playing: Playing, listen: tuple[str, int], page: bytes) -> ReplaySer
         ) from None
 
 
-def _introduce(playing: Playing, server: ReplayServer, page: PageServer, directory: Path) -> None:
+def _introduce(playing: ReplayClock, server: ReplayServer, page: PageServer, directory: Path) -> None:
     for note in playing.replay.notes:
-        say(f"missing: {note}", sys.stderr)
-    say(
+        write_line(f"missing: {note}", sys.stderr)
+    write_line(
         f"{playing.replay.name}: {duration(playing.replay.recording.length)}, {playing.speed:g} times as fast, until Ctrl-C"
     )
-    say(f"  service     {server.url}  # its live page, /api/assisted-install/v2")
-    say(f"  cluster     {directory / RunFile.KUBECONFIG}  # the OpenShift API, at the same address")
+    write_line(f"  service     {server.url}  # its live page, /api/assisted-install/v2")
+    write_line(f"  cluster     {directory / RunFile.KUBECONFIG}  # the OpenShift API, at the same address")
     if server.server_port == Port.ASSISTED_SERVICE:
-        say(f"  wait-for    agentlab wait-for install-complete --dir {directory}")
-    say(f"  run page    {page.url}")
+        write_line(f"  wait-for    agentlab wait-for install-complete --dir {directory}")
+    write_line(f"  run page    {page.url}")

@@ -12,7 +12,7 @@ from ..plan.profile import ProfileError
 from ..redact import redact
 from ..reproduce import EvidenceError, reproduce
 from ..state import write_atomic
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import DEFAULT_CLUSTER, Exit
 from .output import message
 
@@ -39,27 +39,27 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     try:
         made = reproduce(args.evidence)
-        profile.validated(
+        profile.validated_profile(
             profile.parse(rundir.dump(made.raw), str(args.output or "profile")), made.cluster or DEFAULT_CLUSTER
         )
         problems: list[str] = []
     except ProfileError as error:
         problems = [str(problem) for problem in error.problems]
     except (EvidenceError, OSError) as error:
-        say(redact(f"agentlab reproduce: {message(error)}"), sys.stderr)
+        write_line(redact(f"agentlab reproduce: {message(error)}"), sys.stderr)
         return Exit.USAGE
-    say(f"from {made.source}" + (f"; first cause: {redact(made.cause)}" if made.cause else ""), sys.stderr)
+    write_line(f"from {made.source}" + (f"; first cause: {redact(made.cause)}" if made.cause else ""), sys.stderr)
     for fault in made.raw.get("faults") or ():
-        say("fault: " + ", ".join(f"{key} {value}" for key, value in fault.items()), sys.stderr)
+        write_line("fault: " + ", ".join(f"{key} {value}" for key, value in fault.items()), sys.stderr)
     for line in made.unknown:
-        say(redact(f"unknown: {line}"), sys.stderr)
+        write_line(redact(f"unknown: {line}"), sys.stderr)
     for line in problems:
-        say(redact(f"to be corrected: {line}"), sys.stderr)
+        write_line(redact(f"to be corrected: {line}"), sys.stderr)
     if args.output is None:
         sys.stdout.write(made.text())
     else:
         write_atomic(args.output, made.text(), 0o644)
         lock = args.output.with_name(f"{args.output.name}.lock.json")
         write_atomic(lock, json.dumps(made.lock, indent=2) + "\n", 0o644)
-        say(f"{args.output}: agentlab deploy {args.output}", sys.stderr)
+        write_line(f"{args.output}: agentlab deploy {args.output}", sys.stderr)
     return Exit.FAILED if problems else Exit.OK

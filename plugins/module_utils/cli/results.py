@@ -31,7 +31,7 @@ def add(group: argparse._ActionsContainer, verb: str) -> None:
 
 
 @contextlib.contextmanager
-def printed(verb: str, run_dir: Path, form: str | None) -> Iterator[TextIO | None]:
+def print_result(verb: str, run_dir: Path, form: str | None) -> Iterator[TextIO | None]:
     """Print the result of the playbook that runs in the block, from the events that it writes; gives the stream for its output.
 
     form: None: no result, and all output is where it always is. What the block itself prints is on the other stream, too.
@@ -41,14 +41,14 @@ def printed(verb: str, run_dir: Path, form: str | None) -> Iterator[TextIO | Non
         return
     path = run_dir / FILE
     offset = path.stat().st_size if path.exists() else 0
-    events = follow.printed(run_dir) if form == "jsonl" else contextlib.nullcontext()
+    events = follow.print_events(run_dir) if form == "jsonl" else contextlib.nullcontext()
     with events, contextlib.redirect_stdout(sys.stderr):
         yield sys.stderr
     if form != "jsonl":
-        print_output(_result(verb, run_dir, _since(path, offset)), form)
+        print_output(_result(verb, run_dir, _events_since(path, offset)), form)
 
 
-def _since(path: Path, offset: int) -> list[Event]:
+def _events_since(path: Path, offset: int) -> list[Event]:
     """Return the events that were written behind `offset`."""
     if not path.exists():
         return []

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import LabError
 from ..state.events import FILE
-from ..terminal import say
+from ..terminal import write_line
 from .cluster import add_cluster, find
-from .output import add_output, failed, message, print_output
+from .output import add_output, message, print_failure, print_output
 
 if TYPE_CHECKING:
     from ..report.page.server import Server
@@ -57,7 +57,7 @@ def main(argv: list[str]) -> int:
                 server.serve_forever()
         return 0
     except (LabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
 
 
 def _directory(path: Path) -> Path:
@@ -71,7 +71,7 @@ def load() -> None:
     importlib.import_module("..report.page", __package__)
 
 
-def after(run_dir: Path) -> None:
+def write_after_run(run_dir: Path) -> None:
     """Write the page of a run, and print where it is. Errors are messages: the status of the verb stays that of its playbook."""
     from ..report import page
 
@@ -80,10 +80,10 @@ def after(run_dir: Path) -> None:
         if (run_dir / FILE).exists():
             page.write(run_dir)
     except (OSError, ValueError) as error:
-        say(f"agentlab: the run page cannot be written: {message(error)}", sys.stderr)
+        write_line(f"agentlab: the run page cannot be written: {message(error)}", sys.stderr)
     if path.exists():
         with contextlib.suppress(SystemExit):  # the reader closed the output; the status is the playbook's
-            say(f"run page: {path}")
+            write_line(f"run page: {path}")
 
 
 def _listen(run_dir: Path, port: int) -> Server:
@@ -104,6 +104,6 @@ def _show(line: str, url: str, path: Path | None, form: str | None) -> None:
     if form:
         print_output({"page": path and str(path), "url": url}, form)
         return
-    say(line)
+    write_line(line)
     if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         webbrowser.open(url)

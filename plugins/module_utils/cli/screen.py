@@ -12,7 +12,7 @@ from ..errors import LabError
 from ..plan.model import Node
 from ..screen import steps as screen_steps
 from ..screen.steps import Step
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .cluster import Cluster
 
@@ -41,7 +41,11 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
     add("--press", "KEY", "press a key, such as enter, f2 or ctrl-x")
     add("--type", "TEXT", "type a text on a US keyboard")
     add("--picture", "FILE", "write a picture of the screen (PNG)")
-    add("--steps", "FILE", "do the steps of a YAML file, a list such as [{wait: GRUB, timeout: 90}, {press: enter}]")
+    add(
+        "--steps",
+        "FILE",
+        "perform the steps of a YAML file, a list such as [{wait: GRUB, timeout: 90}, {press: enter}]",
+    )
     group.add_argument(
         "--timeout",
         type=float,
@@ -62,7 +66,7 @@ def parse(options: Sequence[tuple[str, str]], timeout: float) -> list[Step]:
             found += screen_steps.parse([{name: value}])
         except LabError as error:
             raise LabError(f"--{name}: {str(error).removeprefix(f'steps[0].{name}: ')}") from error
-    return screen_steps.limited(found, timeout, "--timeout")
+    return screen_steps.with_limits(found, timeout, "--timeout")
 
 
 def _document(path: str) -> object:
@@ -73,7 +77,7 @@ def _document(path: str) -> object:
 
 
 def show(cluster: Cluster, node: Node, steps: Sequence[Step]) -> int:
-    """Do the steps and print the screen as text. With a sandbox, call it inside."""
+    """Perform the steps and print the screen as text. With a sandbox, call it inside."""
     from ..libvirt.connection import connect
     from ..libvirt.display import Display
 
@@ -82,5 +86,5 @@ def show(cluster: Cluster, node: Node, steps: Sequence[Step]) -> int:
         screen_steps.follow(display, steps)
         if steps and "picture" in steps[-1]:
             return Exit.OK  # also of a screen that is not text
-        say(screen_steps.read(display).text)
+        write_line(screen_steps.read(display).text)
     return Exit.OK

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..documents import load_json, read_file
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit, Port
 from .output import message
 from .replay import play, speed
@@ -85,15 +85,15 @@ def assisted_service(argv: list[str]) -> int:
             environment["INSTALL_INVOKER"] = "agent-installer"
         if options.auth == "local":
             environment["EC_PUBLIC_KEY_PEM"], path = _tokens(options.data)
-            say(f"tokens: {path}")
+            write_line(f"tokens: {path}")
         config = Config(
             environment, options.data, options.data / "assisted-service.sqlite", exit_on_reboot=options.exit_on_reboot
         ).check()
-        work = serve(config, [options.listen], lambda urls: say(f"assisted-service listens on {urls[0]}"))
+        work = serve(config, [options.listen], lambda urls: write_line(f"assisted-service listens on {urls[0]}"))
         code: int = asyncio.run(work)
         return code
     except (OSError, ValueError) as error:
-        say(f"agentlab serve assisted-service: {message(error)}", sys.stderr)
+        write_line(f"agentlab serve assisted-service: {message(error)}", sys.stderr)
         return Exit.FAILED
 
 

@@ -14,11 +14,11 @@ from ..errors import LabError
 from ..snapshot import bundle, copies, lab
 from ..snapshot.manifest import Manifest
 from ..state import owner
-from ..terminal import say
+from ..terminal import write_line
 from ..version import VERSION
 from . import orphans
 from .cluster import Cluster, add_cluster, again_as_root, find
-from .output import add_output, failed, print_output
+from .output import add_output, print_failure, print_output
 from .places import program
 
 
@@ -52,13 +52,13 @@ def main(argv: list[str]) -> int:
     try:
         cluster = find(args.cluster)
         again_as_root(["snapshot", *argv])  # a sandbox belongs to root
-        with signals.raised():
+        with signals.raise_terminated():
             return _ACTIONS[args.action][1](cluster, args)
     except (LabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
 
 
-def of(cluster: Cluster) -> lab.Lab:
+def lab_of(cluster: Cluster) -> lab.Lab:
     """Return the lab of a cluster.
 
     The caller becomes its owner, and the version of this program is recorded in new snapshots.
@@ -68,16 +68,16 @@ def of(cluster: Cluster) -> lab.Lab:
 
 def save(cluster: Cluster, args: argparse.Namespace) -> int:
     begin = time.monotonic()
-    made = lab.save(of(cluster), args.snapshot, _warn)
+    made = lab.save(lab_of(cluster), args.snapshot, _warn)
     seconds = time.monotonic() - begin
     text = f"snapshot {made.name} saved in {seconds:.1f} s; the machines were paused for {made.paused:.1f} s"
     return _done(cluster, args, made, text, {"seconds": round(seconds, 1), "paused": made.paused})
 
 
 def show(cluster: Cluster, args: argparse.Namespace) -> int:
-    of(cluster).check()
-    found = lab.existing(cluster.state_dir)
-    sizes = lab.sizes(of(cluster), found)
+    lab_of(cluster).check()
+    found = lab.existing_snapshots(cluster.state_dir)
+    sizes = lab.sizes(lab_of(cluster), found)
     if args.output:
         print_output([_row(one, sizes[one.name]) for one in found], args.output)
         return 0
@@ -85,7 +85,7 @@ def show(cluster: Cluster, args: argparse.Namespace) -> int:
         ("NAME", "SAVED", "SIZE", "MACHINES"),
         *((one.name, _time(one.taken), files.size_text(sizes[one.name]), str(len(one.machines))) for one in found),
     ]:
-        say(f"{name:<20}  {taken:<20}  {size:<10}  {machines}".rstrip())
+        write_line(f"{name:<20}  {taken:<20}  {size:<10}  {machines}".rstrip())
     return 0
 
 
@@ -97,13 +97,15 @@ def restore(cluster: Cluster, args: argparse.Namespace) -> int:
     begin = time.monotonic()
     again = f"{program()} snapshot restore {args.snapshot} --cluster {cluster.name}"
     try:
-        found = lab.restore(of(cluster), args.snapshot, _warn)
+        found = lab.restore(lab_of(cluster), args.snapshot, _warn)
     except KeyboardInterrupt:  # also SIGTERM and SIGHUP: the lab is neither what it was nor what it will be
-        say(f"\ninterrupted; to resume: {again}", sys.stderr)
+        write_line(f"\ninterrupted; to resume: {again}", sys.stderr)
         raise
     except lab.RestoreError as error:
-        status = failed(error)
-        say(f"the restore is not complete, and the lab cannot be used before it is; to repeat it: {again}", sys.stderr)
+        status = print_failure(error)
+        write_line(
+            f"the restore is not complete, and the lab cannot be used before it is; to repeat it: {again}", sys.stderr
+        )
         return status
     seconds = time.monotonic() - begin
     text = f"snapshot {found.name} of {_time(found.taken)} restored in {seconds:.1f} s"
@@ -112,7 +114,7 @@ def restore(cluster: Cluster, args: argparse.Namespace) -> int:
 
 def copy(cluster: Cluster, args: argparse.Namespace) -> int:
     begin = time.monotonic()
-    found = copies.copy(of(cluster), args.snapshot, args.copy, _warn)
+    found = copies.copy(lab_of(cluster), args.snapshot, args.copy, _warn)
     seconds = time.monotonic() - begin
     text = f"snapshot {args.snapshot} runs as cluster {args.copy}, started in {seconds:.1f} s"
     more = {"seconds": round(seconds, 1), "cluster": args.copy, "run_dir": str(cluster.directory.parent / args.copy)}
@@ -120,14 +122,14 @@ def copy(cluster: Cluster, args: argparse.Namespace) -> int:
 
 
 def delete(cluster: Cluster, args: argparse.Namespace) -> int:
-    lab.delete(of(cluster), args.snapshot)
-    say(f"snapshot {args.snapshot} deleted")
+    lab.delete(lab_of(cluster), args.snapshot)
+    write_line(f"snapshot {args.snapshot} deleted")
     return 0
 
 
 def export(cluster: Cluster, args: argparse.Namespace) -> int:
     path = Path(args.file).absolute()
-    found = bundle.export(of(cluster), args.snapshot, path)
+    found = bundle.export(lab_of(cluster), args.snapshot, path)
     _warn(
         f"{path} holds secrets of the lab: keys, passwords, tokens and the memory of its machines. "
         "Share it only with those who may use the lab"
@@ -139,7 +141,7 @@ def export(cluster: Cluster, args: argparse.Namespace) -> int:
 
 
 def import_(cluster: Cluster, args: argparse.Namespace) -> int:
-    made = bundle.import_(of(cluster), Path(args.file))
+    made = bundle.import_(lab_of(cluster), Path(args.file))
     _warn(
         f"a restore of {made.name} runs what {args.file} defines, as root: machines, services and the files of the run. "
         "Import only from those who may run programs as root on this host"
@@ -149,15 +151,15 @@ def import_(cluster: Cluster, args: argparse.Namespace) -> int:
 
 
 def _warn(text: str) -> None:
-    say(f"warning: {text}", sys.stderr)
+    write_line(f"warning: {text}", sys.stderr)
 
 
 def _done(cluster: Cluster, args: argparse.Namespace, one: Manifest, text: str, more: Mapping[str, object]) -> int:
     """Print what was done to a snapshot: as text, or with `-o` its row of the list, and more."""
     if args.output:
-        print_output({**_row(one, lab.sizes(of(cluster), [one])[one.name]), **more}, args.output)
+        print_output({**_row(one, lab.sizes(lab_of(cluster), [one])[one.name]), **more}, args.output)
     else:
-        say(text)
+        write_line(text)
     return 0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..state import load
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import RUN_STAGES, Exit
 from . import orphans
 
@@ -34,7 +34,7 @@ def tags(stages: Sequence[str]) -> list[str]:
     return ["--skip-tags", ",".join(left_out)] if left_out else []
 
 
-def until(last: str | None, first: str = RUN_STAGES[0]) -> tuple[str, ...]:
+def stages_until(last: str | None, first: str = RUN_STAGES[0]) -> tuple[str, ...]:
     """Return the stages from `first` to `last`, or to the end; none if `last` comes before."""
     end = RUN_STAGES.index(last) + 1 if last else len(RUN_STAGES)
     return RUN_STAGES[RUN_STAGES.index(first) : end]
@@ -43,7 +43,7 @@ def until(last: str | None, first: str = RUN_STAGES[0]) -> tuple[str, ...]:
 def restore(args: argparse.Namespace, run_dir: Path) -> int:
     """Restore the snapshot of `--from`; return the exit status."""
     if args.profile or args.override or args.adopt or args.check:
-        say(
+        write_line(
             "agentlab: deploy --from takes no profile, --override, --adopt or --check: the plan is the snapshot's",
             sys.stderr,
         )
@@ -53,7 +53,7 @@ def restore(args: argparse.Namespace, run_dir: Path) -> int:
     return subprocess.run([*verb, "--cluster", args.cluster, "--", args.snapshot], check=False).returncode
 
 
-def unfinished(run_dir: Path) -> str:
+def unfinished_stage(run_dir: Path) -> str:
     """Return the first stage that has not ended well in a run; the last one, when all have. Raises `ValueError`."""
     done = load(run_dir)["stages"]
     return next((name for name in RUN_STAGES if name not in done or done[name]["result"] != "ok"), RUN_STAGES[-1])

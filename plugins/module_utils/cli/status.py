@@ -7,10 +7,10 @@ import time
 from typing import TYPE_CHECKING
 
 from ..errors import LabError
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from .cluster import Cluster, add_cluster, again_inside, find
-from .output import add_output, failed, print_output
+from .output import add_output, print_failure, print_output
 
 if TYPE_CHECKING:
     from ..report.status import HostStatus, Status
@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
         cluster.check_remote_owner()
         return _print(cluster, argv, args.output, watch=args.watch)
     except (LabError, ValueError, OSError) as error:
-        return failed(error)
+        return print_failure(error)
 
 
 def _print(cluster: Cluster, argv: list[str], form: str | None, *, watch: bool) -> int:
@@ -54,10 +54,10 @@ def _print(cluster: Cluster, argv: list[str], form: str | None, *, watch: bool) 
         if found != shown:
             if form:
                 if shown and form == "yaml":
-                    say("---")
+                    write_line("---")
                 print_output(found, form)
             else:
-                say(("\n" if shown else "") + table(found))
+                write_line(("\n" if shown else "") + table(found))
             shown = found
         if not watch:
             return Exit.OK

@@ -7,7 +7,7 @@ import platform
 from importlib import metadata
 
 from ..releases import RELEASES
-from ..terminal import say
+from ..terminal import write_line
 from ..version import VERSION, commit
 from ..vocabulary import LAB_VERSION
 
@@ -35,9 +35,9 @@ def main(argv: list[str]) -> int:
             args.output,
         )
         return 0
-    say(f"agentlab {VERSION}{f' ({build})' if build else ''}")
-    say(f"lab payload {LAB_VERSION}, releases {', '.join(sorted(RELEASES))}")
-    say(f"ansible-core {_installed('ansible-core')}, Python {platform.python_version()}")
+    write_line(f"agentlab {VERSION}{f' ({build})' if build else ''}")
+    write_line(f"lab payload {LAB_VERSION}, releases {', '.join(sorted(RELEASES))}")
+    write_line(f"ansible-core {_installed('ansible-core')}, Python {platform.python_version()}")
     return 0
 
 

@@ -15,7 +15,7 @@ from ..report.changes import WaitEvents
 from ..report.secrets import of_run
 from ..state import recording
 from ..state.events import FILE, Event, EventLog
-from ..terminal import say
+from ..terminal import write_line
 from ..vocabulary import Exit
 from ..waitfor import EVENTS, Recorder, wait_for
 
@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _print(one: Event) -> None:
-    say(json.dumps(one))
+    write_line(json.dumps(one))
 
 
 def main(argv: list[str]) -> int:
@@ -79,7 +79,7 @@ def main(argv: list[str]) -> int:
 
         def message(level: str, text: str) -> None:
             log(level, text)
-            events.say(level, text)
+            events.report(level, text)
 
         def show(cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
             for watcher in watchers:

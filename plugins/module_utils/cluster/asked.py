@@ -61,7 +61,7 @@ def fips(plan: Plan, kube: ClusterClient) -> Iterator[Finding]:
     """Yield for each pool of nodes whether its MachineConfig has FIPS mode; nothing unless it is asked for. Raises `ClusterError`."""
     if not plan["installer"]["install_config"].get("fips", plan["installer"]["fips"]):
         return
-    for pool in dict.fromkeys(node["role"] for node in phases.installed(plan)):
+    for pool in dict.fromkeys(node["role"] for node in phases.installed_nodes(plan)):
         is_on = (kube.rendered_config(pool).get("spec") or {}).get("fips") is True
         yield Finding(f"FIPS mode of pool {pool}", "on", "on" if is_on else "off")
 
@@ -72,10 +72,10 @@ def bmcs(plan: Plan, kube: ClusterClient) -> Iterator[Finding]:
     if not described or (_laid(plan, "platform").get("baremetal") or {}).get("hosts"):
         return
     found = {host["metadata"]["name"]: (host.get("spec") or {}).get("bmc") or {} for host in kube.bare_metal_hosts()}
-    names = [node["name"] for node in phases.installed(plan)]
+    names = [node["name"] for node in phases.installed_nodes(plan)]
     yield Finding(
         "BMCs of BareMetalHosts",
-        _listed((node["name"], str(node["bmc"]["address"])) for node in phases.installed(plan)),
+        _listed((node["name"], str(node["bmc"]["address"])) for node in phases.installed_nodes(plan)),
         _listed(
             (name, str(found[name].get("address") or "none") if name in found else "is missing")
             for name in [*names, *sorted(found.keys() - {*names})]
@@ -120,7 +120,7 @@ def ssh_keys(plan: Plan, kube: ClusterClient) -> Iterator[Finding]:
     if not name or given is None or "sshKey" in plan["installer"]["install_config"]:
         return
     wanted = _lines(given)
-    for pool in dict.fromkeys(node["role"] for node in phases.installed(plan)):
+    for pool in dict.fromkeys(node["role"] for node in phases.installed_nodes(plan)):
         there = wanted & _lines(inputs.ssh_key(kube.rendered_config(pool).get("spec") or {}))
         yield Finding(f"SSH keys of pool {pool}", *(f"{len(keys)} of {Path(name).name}" for keys in (wanted, there)))
 

@@ -50,9 +50,9 @@ def findings(balancer: Balancer) -> Iterator[Finding]:
         chosen = front["health"] is None and len(every) > _ROUTERS  # the ingress operator places its routers
         expected = f"{_ROUTERS} or more of {', '.join(every)}" if chosen else ", ".join(every)
         try:
-            before = _of(servers(stats), front)
+            before = _servers_of(servers(stats), front)
             errors = [error for __ in range(_ROUNDS * len(every)) if (error := _failure(balancer, front))]
-            after = _of(servers(stats), front)
+            after = _servers_of(servers(stats), front)
         except OSError as error:
             yield Finding(subject, expected, f"does not serve: {error}")
             continue
@@ -65,7 +65,7 @@ def findings(balancer: Balancer) -> Iterator[Finding]:
         yield Finding(subject, expected, found + lost)
 
 
-def _of(listed: list[Server], front: Frontend) -> dict[str, Server]:
+def _servers_of(listed: list[Server], front: Frontend) -> dict[str, Server]:
     return {one.node: one for one in listed if one.frontend == front["name"]}
 
 

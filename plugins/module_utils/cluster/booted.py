@@ -18,7 +18,7 @@ from typing import Any
 
 from ..documents import load_json, read_file
 from ..plan import faults, ipi, names, phases
-from ..plan.machines import Node, carried
+from ..plan.machines import Node, own_machines
 from ..plan.model import Plan
 from ..plan.modes import MODES, Medium, Mode
 from ..vocabulary import RunFile
@@ -55,13 +55,13 @@ def findings(plan: Plan, run_dir: Path, command: Run = run) -> Iterator[Finding]
     """
     if ipi.bootstrap(plan):
         return
-    hosts = recorded(run_dir)
+    hosts = recorded_hosts(run_dir)
     yield from _boots(plan, hosts, run_dir)
     yield from _inserted(plan, command)
     yield from _time_servers(plan, hosts)
 
 
-def recorded(run_dir: Path) -> dict[str, Mapping[str, Any]]:
+def recorded_hosts(run_dir: Path) -> dict[str, Mapping[str, Any]]:
     """Return the hosts of the wait's record, by the MACs of their NICs; `inventory` is what the agent reported. Empty without one."""
     try:
         hosts = load_json(read_file(run_dir / RunFile.LAST_CLUSTER), name=RunFile.LAST_CLUSTER)["hosts"]
@@ -85,7 +85,7 @@ def _host(node: Node, hosts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, An
 
 
 def _boots(plan: Plan, hosts: Mapping[str, Mapping[str, Any]], run_dir: Path) -> Iterator[Finding]:
-    log = inserted(Path(names.service_log(plan["services"]["directory"], "bmc")))
+    log = insertion_times(Path(names.service_log(plan["services"]["directory"], "bmc")))
     for node in plan["nodes"]:
         mode = MODES[phases.boot_mode(plan) if node.get("day2") else plan["boot"]["mode"]]
         if node["role"] == faults.EXTRA or not mode.boots:
@@ -131,7 +131,7 @@ def medium(inventory: Mapping[str, Any]) -> str:
     return f"{len(cds)} {CD}s" if len(cds) > 1 else CD if cds else "unknown"
 
 
-def inserted(log: Path) -> dict[str, float] | None:
+def insertion_times(log: Path) -> dict[str, float] | None:
     """Return when each machine, by its UUID, last got a medium through its BMC, in seconds since 1970; None without a log."""
     found = {}
     try:
@@ -161,7 +161,7 @@ def _inserted(plan: Plan, command: Run) -> Iterator[Finding]:
     if plan["hypervisor"]["kind"] == "ssh" or not MODES[plan["boot"]["mode"]].removable:
         return
     definitions = [["--inactive"], []] if when == "on_rebooting" else [["--inactive"]]
-    for node in carried(phases.installed(plan)):
+    for node in own_machines(phases.installed_nodes(plan)):
         if when == "never" and any(faults.of_kind(plan, "eject", node["name"])):
             continue
         try:

@@ -82,7 +82,7 @@ class ClusterClient:
                 return read_reply(answer)
 
         try:
-            body = deadline.within(deadline.REQUEST_SECONDS, ask)
+            body = deadline.call_within(deadline.REQUEST_SECONDS, ask)
             if body is None:
                 self.tape("openshift", path, status, "not found")
                 return None
@@ -200,7 +200,7 @@ class ClusterClient:
         names = [((found.get(part) or {}).get("configuration") or {}).get("name") for part in ("status", "spec")]
         name = names[0] or names[1]
         if not name:
-            raise ClusterError(f"MachineConfigPool {pool} names no configuration")
+            raise ClusterError(f"MachineConfigPool {pool} has no configuration")
         return self.get(f"{MACHINE_CONFIG}/machineconfigs/{quote(name, safe='')}", shapes.MACHINE_CONFIG)
 
 

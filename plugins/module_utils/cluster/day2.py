@@ -17,14 +17,14 @@ from .client import ClusterClient, is_true
 from .inspection import architecture
 
 
-class Joining(TypedDict):
+class JoiningNode(TypedDict):
     """A node that is to join: its host name, and the address by which it is followed."""
 
     name: str
     address: str
 
 
-class Joined(TypedDict):
+class JoinedNode(TypedDict):
     """A node that has joined, as the OpenShift API has it. architecture: as Go names it; roles: by its labels, sorted."""
 
     name: str
@@ -33,12 +33,12 @@ class Joined(TypedDict):
     roles: list[str]
 
 
-def chosen(plan: Plan, names: Sequence[str] = ()) -> list[Node]:
+def chosen_nodes(plan: Plan, names: Sequence[str] = ()) -> list[Node]:
     """Return the day-2 nodes that have one of `names`, or all without names, in the order of the plan.
 
     Raises `LabError` for a plan without such nodes, and for a name that none of them has.
     """
-    nodes = phases.joining(plan)
+    nodes = phases.joining_nodes(plan)
     if not nodes:
         raise LabError(
             f"cluster {plan['cluster']['name']} has no node to add: give one `day2: true` in nodes of its profile, and prepare it"
@@ -51,7 +51,7 @@ def chosen(plan: Plan, names: Sequence[str] = ()) -> list[Node]:
     return [node for node in nodes if not names or node["name"] in names]
 
 
-def follow(plan: Plan, nodes: Sequence[Node]) -> list[Joining]:
+def follow(plan: Plan, nodes: Sequence[Node]) -> list[JoiningNode]:
     """Return names and first addresses of nodes in the machine network."""
     network = plan["networks"][0]["name"]
     return [{"name": node["name"], "address": in_network(node, network)["addresses"][0]["ip"]} for node in nodes]
@@ -70,13 +70,13 @@ def nodes_config(plan: Plan, directory: Path, architecture: str = "") -> list[Ch
     return [] if before == text else [Change(path, before, text, 0o600)]
 
 
-def missing(kube: ClusterClient, nodes: Sequence[Joining]) -> list[Joining]:
+def missing(kube: ClusterClient, nodes: Sequence[JoiningNode]) -> list[JoiningNode]:
     """Return those that are not nodes of the cluster yet. Raises `ClusterError`."""
     there = {node["metadata"]["name"].partition(".")[0] for node in kube.nodes()}
     return [node for node in nodes if node["name"].partition(".")[0] not in there]
 
 
-def settled(kube: ClusterClient, nodes: Sequence[Joining], *, served: bool) -> bool:
+def all_settled(kube: ClusterClient, nodes: Sequence[JoiningNode], *, served: bool) -> bool:
     """Return whether all nodes are Ready and none of their certificate requests waits: then there is nothing to follow.
 
     served: a request for a serving certificate must have been approved, too. Raises `ClusterError`.
@@ -90,12 +90,12 @@ def settled(kube: ClusterClient, nodes: Sequence[Joining], *, served: bool) -> b
         if any(joining.pending(requests, signer, names) for signer in (joining.CLIENT_SIGNER, joining.SERVING_SIGNER)):
             return False
         own = [one for one in requests if joining.approvable(one, joining.SERVING_SIGNER, names)]
-        if served and not any(joining.approved(one) for one in own):
+        if served and not any(joining.is_approved(one) for one in own):
             return False
     return True
 
 
-def joined(kube: ClusterClient, nodes: Sequence[Joining]) -> list[Joined]:
+def joined_nodes(kube: ClusterClient, nodes: Sequence[JoiningNode]) -> list[JoinedNode]:
     """Return nodes of the cluster with what they are there.
 
     Raises `ClusterError`, and `LabError` with all nodes that are not Ready, not workers, or not of the cluster's architecture.
@@ -116,13 +116,13 @@ def joined(kube: ClusterClient, nodes: Sequence[Joining]) -> list[Joined]:
             wrong.append(f"{node['name']} has the role {', '.join(roles) or 'none'}: must be worker")
         if machine != wanted:
             wrong.append(f"{node['name']} has the architecture {machine}: must be {wanted}")
-        found.append(Joined(name=node["name"], address=node["address"], architecture=machine, roles=roles))
+        found.append(JoinedNode(name=node["name"], address=node["address"], architecture=machine, roles=roles))
     if wrong:
         raise LabError("; ".join(wrong))
     return found
 
 
-def table(nodes: Sequence[Joined]) -> str:
+def table(nodes: Sequence[JoinedNode]) -> str:
     """Return nodes that have joined as text, a line each: name, address, state, roles, architecture."""
     width = max((len(node["name"]) for node in nodes), default=0)
     return "\n".join(

@@ -80,7 +80,7 @@ class NodeMonitor:
     """Follows one node from its boot of the node image until it is ready.
 
     address: the node's, in canonical form; names: what it resolves to, empty if it does not: certificate requests are
-    then not looked at; say: gets every message; kubelet: whether the kubelet at an address answers; clock: for the
+    then not checked; report: gets every message; kubelet: whether the kubelet at an address answers; clock: for the
     times of the service's messages; approve: approves a certificate request by its name. Without it the requests wait for a
     user. With it a node is ready only when its kubelet has a serving certificate, for which it is waited `SERVING_SECONDS`.
     """
@@ -89,7 +89,7 @@ class NodeMonitor:
     names: Sequence[str]
     rest: Rest
     kube: Kube
-    say: Callable[[Message], None]
+    report: Callable[[Message], None]
     kubelet: Callable[[str], bool] = kubelet_answers
     clock: Clock = time
     approve: Callable[[str], None] | None = None
@@ -102,13 +102,13 @@ class NodeMonitor:
         """Report what has changed since the last call. Return whether the node is ready, after which there is no change."""
         infra_envs = self._infra_envs()
         if infra_envs is not None:
-            self._once("Assisted Service API is available")
+            self._report_once("Assisted Service API is available")
         if _KUBELET not in self._reported and self.kubelet(self.address):
-            self._once(_KUBELET)
+            self._report_once(_KUBELET)
         serving = self._certificate_requests()
         node = self._node()
         if node:
-            self._once("Node joined cluster")
+            self._report_once("Node joined cluster")
         if node and is_true(node, "Ready"):
             if self._unserved():
                 return False
@@ -129,9 +129,9 @@ class NodeMonitor:
         self._report(Message("info", text))
 
     def _report(self, message: Message) -> None:
-        self.say(Message(message.level, f"Node {self.address}: {message.text}"))
+        self.report(Message(message.level, f"Node {self.address}: {message.text}"))
 
-    def _once(self, text: str) -> bool:
+    def _report_once(self, text: str) -> bool:
         """Report what is reported once. Return whether it was not yet."""
         if text in self._reported:
             return False
@@ -160,7 +160,7 @@ class NodeMonitor:
         self._serving = [one for one in found if approvable(one, SERVING_SIGNER, self.names)]
         if _KUBELET in self._reported:
             for which, requests in zip(("First", "Second"), waiting, strict=True):
-                if requests and self._once(f"{which} CSR Pending approval"):
+                if requests and self._report_once(f"{which} CSR Pending approval"):
                     self._requests(requests)
         if self.approve is None:
             return waiting[1]
@@ -188,7 +188,7 @@ class NodeMonitor:
 
     def _unserved(self) -> bool:
         """Whether the serving certificate of a node that is ready is still to come; only a monitor that approves waits for it."""
-        if self.approve is None or not self.names or any(approved(one) for one in self._serving):
+        if self.approve is None or not self.names or any(is_approved(one) for one in self._serving):
             return False
         self._ready_since = self.clock.time() if self._ready_since is None else self._ready_since
         return self.clock.time() - self._ready_since < SERVING_SECONDS
@@ -227,7 +227,7 @@ class NodeMonitor:
 def monitor(nodes: Sequence[NodeMonitor], clock: Clock = time, limit: float = LIMIT) -> bool:
     """Follow nodes until all are ready, for at most `limit` seconds. Return whether all are.
 
-    They are asked at the same time, since those that do not answer take many seconds: `say` of the nodes is called from
+    They are asked at the same time, since those that do not answer take many seconds: `report` of the nodes is called from
     several threads.
     """
     end, left = clock.time() + limit, list(nodes)
@@ -241,7 +241,7 @@ def monitor(nodes: Sequence[NodeMonitor], clock: Clock = time, limit: float = LI
                 break
             clock.sleep(INTERVAL)
     for node in left:
-        node.say(Message("error", f"Node {node.address}: Node monitoring timed out after {limit / 60:g} minutes"))
+        node.report(Message("error", f"Node {node.address}: Node monitoring timed out after {limit / 60:g} minutes"))
     return False
 
 
@@ -282,7 +282,7 @@ def approvable(request: Object, signer: str, names: Sequence[str]) -> bool:
     )
 
 
-def approved(request: Object) -> bool:
+def is_approved(request: Object) -> bool:
     """Return whether a certificate request is approved."""
     return any(one.get("type") == "Approved" for one in (request.get("status") or {}).get("conditions") or [])
 

@@ -24,7 +24,7 @@ _OVN_BRIDGE = "br-ex"
 _NO_PARTNER = "00:00:00:00:00:00"
 
 
-class Seen(NamedTuple):
+class NodeLinks(NamedTuple):
     """What a node has: links by name, and routes. problem: why that is not known.
 
     links: kernel name -> entry of `ip -json -details address show`; routes: of `ip -json route show`, IPv4 and IPv6.
@@ -53,14 +53,16 @@ class Finding(NamedTuple):
 
 def needs_check(plan: Plan) -> bool:
     """Return whether the plan has more than leases in networks of all nodes, and Ethernet's MTU: then the nodes are queried."""
-    return any(node.get("links") or is_static(plan, node) or _without(plan, node) for node in plan["nodes"]) or any(
+    return any(
+        node.get("links") or is_static(plan, node) or _lacks_networks(plan, node) for node in plan["nodes"]
+    ) or any(
         network.get("routes") or network["purpose"] == "segment" or network["mtu"] != MTU
         for network in plan["networks"]
         if network["purpose"] != "outside"
     )
 
 
-def look(plan: Plan, node: Node, ask: Ask) -> Seen:
+def look(plan: Plan, node: Node, ask: Ask) -> NodeLinks:
     """Return what a node has.
 
     ask: runs `COMMAND` on the node by its first address in the machine network. An error of it, or output of another
@@ -72,12 +74,12 @@ def look(plan: Plan, node: Node, ask: Ask) -> Seen:
             load_json(line, name=f"ip on {node['name']}") for line in ask(address, COMMAND).splitlines() if line.strip()
         )
         by_name = {str(link["ifname"]): link for link in links if link}
-        return Seen(by_name, [route for some in routes for route in some if route])
+        return NodeLinks(by_name, [route for some in routes for route in some if route])
     except (OSError, ValueError, TypeError, KeyError) as error:
-        return Seen({}, [], f"{error}")
+        return NodeLinks({}, [], f"{error}")
 
 
-def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
+def findings(plan: Plan, node: Node, seen: NodeLinks) -> Iterator[Finding]:
     """Yield bonds, VLANs, MTUs, static routes, addresses in extra networks and default gateways of a node, and what is planned.
 
     Where other nodes have more networks, its NICs, too.
@@ -93,7 +95,7 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
         found = (_seen_bond(name, seen, macs) if link["bond"] else _seen_vlan(there)) if there else "missing"
         yield Finding(link["name"], f"{expected}, MTU {link['mtu']}", f"{found}, MTU {there.get('mtu', 'unknown')}")
     own = {one["network"] for one in interfaces(node)}
-    if _without(plan, node) and not node.get("bare_metal"):
+    if _lacks_networks(plan, node) and not node.get("bare_metal"):
         yield Finding("NICs", " and ".join(sorted(macs)), " and ".join(_cards(seen, macs)) or "none")
     for network in plan["networks"]:
         if network["name"] not in own:
@@ -110,24 +112,24 @@ def findings(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
             on_link = seen.links.get(interface, {}).get("addr_info") or []
             all_held = [str(one.get("local")) for one in on_link if _wide(one)]
             held = wanted if {*wanted} <= {*all_held} else all_held
-            yield Finding(network["name"], _at(wanted, interface), _at(held, interface))
+            yield Finding(network["name"], _address_text(wanted, interface), _address_text(held, interface))
         for route in network.get("routes") or []:
-            routes = [one for one in seen.routes if _same(one.get("dst"), route["destination"])]
+            routes = [one for one in seen.routes if _is_same(one.get("dst"), route["destination"])]
             yield Finding(
                 f"route {route['destination']}",
-                _via({"gateway": route["next_hop"], "dev": interface}),
-                ", ".join(_via(one) for one in routes) or "missing",
+                _gateway_of({"gateway": route["next_hop"], "dev": interface}),
+                ", ".join(_gateway_of(one) for one in routes) or "missing",
             )
     yield from _default(plan, node, seen, names)
 
 
-def _without(plan: Plan, node: Node) -> bool:
+def _lacks_networks(plan: Plan, node: Node) -> bool:
     """Return whether a plan has extra networks that this node is not in, as those of other roles."""
     own = {one["network"] for one in interfaces(node)}
     return any(network["purpose"] == "extra" and network["name"] not in own for network in plan["networks"])
 
 
-def _cards(seen: Seen, macs: Mapping[str, str]) -> list[str]:
+def _cards(seen: NodeLinks, macs: Mapping[str, str]) -> list[str]:
     """Return the NICs that a node has: the plan's names, or the kernel's of those that are not in the plan."""
     names = {mac: name for name, mac in macs.items()}
     cards = (
@@ -142,11 +144,11 @@ def _wide(address: Mapping[str, object]) -> bool:
     return address.get("scope") == "global"
 
 
-def _at(addresses: list[str], interface: str) -> str:
+def _address_text(addresses: list[str], interface: str) -> str:
     return f"{', '.join(addresses) or 'no address'} on {interface}"
 
 
-def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> Iterator[Finding]:
+def _default(plan: Plan, node: Node, seen: NodeLinks, names: Mapping[str, str]) -> Iterator[Finding]:
     """Yield the default gateways: one for each family of the node's segment of the machine network, none elsewhere.
 
     A static node has those of its nmstate, which a profile may have written; a family without one there is left out.
@@ -165,7 +167,7 @@ def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> It
             if route.get("dst") == "default" and family(str(route.get("gateway"))) == subnet["family"]
         ]
         known = {
-            _via({**route, "dev": wanted[0]["dev"]}) if route.get("dev") == _OVN_BRIDGE else _via(route)
+            _gateway_of({**route, "dev": wanted[0]["dev"]}) if route.get("dev") == _OVN_BRIDGE else _gateway_of(route)
             for route in there
         }
         if six and not static:
@@ -175,7 +177,7 @@ def _default(plan: Plan, node: Node, seen: Seen, names: Mapping[str, str]) -> It
             continue
         yield Finding(
             f"default gateway ({'IPv6' if six else 'IPv4'})",
-            ", ".join(sorted({_via(route) for route in wanted})),
+            ", ".join(sorted({_gateway_of(route) for route in wanted})),
             ", ".join(sorted(known)) or "missing",
         )
 
@@ -188,12 +190,12 @@ def is_static(plan: Plan, node: Node) -> bool:
 def _written(node: Node, names: Mapping[str, str], destination: str) -> Iterator[dict[str, str]]:
     """Yield the routes to `destination` in the nmstate of a node, with the kernel's names of its interfaces."""
     for route in (((node["network_config"] or {}).get("routes") or {}).get("config")) or []:
-        if _same(route.get("destination"), destination):
+        if _is_same(route.get("destination"), destination):
             name = str(route.get("next-hop-interface"))
             yield {"gateway": str(route.get("next-hop-address")), "dev": names.get(name, name)}
 
 
-def _real_names(node: Node, seen: Seen) -> dict[str, str]:
+def _real_names(node: Node, seen: NodeLinks) -> dict[str, str]:
     """Return the kernel's name of each interface of the plan; NICs are known by their MACs, and VLANs by parent and id."""
     by_mac = {_own_mac(link): name for name, link in seen.links.items() if "link" not in link and not _kind(link)}
     names = {nic["name"]: by_mac.get(nic["mac"], nic["name"]) for nic in node["nics"]}
@@ -231,7 +233,7 @@ def _bond(bond: Bond) -> str:
     return f"{bond['mode']} of {' and '.join(bond['nics'])}" + (", LACP partner" if bond["mode"] == "802.3ad" else "")
 
 
-def _seen_bond(name: str, seen: Seen, macs: Mapping[str, str]) -> str:
+def _seen_bond(name: str, seen: NodeLinks, macs: Mapping[str, str]) -> str:
     """Describe a bond as `_bond`; members that are down, or not in the aggregation that has the partner, are marked."""
     data, cards = _data(seen.links[name]), {mac: card for card, mac in macs.items()}
     aggregation = data.get("ad_info") or {}
@@ -257,12 +259,12 @@ def _seen_vlan(link: Mapping[str, object]) -> str:
     return f"VLAN {_data(link).get('id')} on {link.get('link')}" if _kind(link) == "vlan" else "no VLAN"
 
 
-def _same(destination: object, network: str) -> bool:
+def _is_same(destination: object, network: str) -> bool:
     try:
         return ipaddress.ip_network(str(destination)) == ipaddress.ip_network(network)
     except ValueError:
         return False  # `default`
 
 
-def _via(route: Mapping[str, object]) -> str:
+def _gateway_of(route: Mapping[str, object]) -> str:
     return f"via {route.get('gateway', 'no gateway')} on {route.get('dev')}"

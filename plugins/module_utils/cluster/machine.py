@@ -43,7 +43,7 @@ RENEWAL_SECONDS = 30
 """A lease is renewed when half of its time is over, or this much later."""
 
 
-class Seen(NamedTuple):
+class NodeHardware(NamedTuple):
     """What a node has; a USB stick is not one of its disks. problem: why that is not known.
 
     firmware: `uefi` or `bios`; secure_boot, tpm: as messages; vcpus, memory_kib: 0 where they are not known; uuid: in small letters;
@@ -68,7 +68,7 @@ class Seen(NamedTuple):
     problem: str = ""
 
 
-def look(plan: Plan, node: Node, ask: Ask) -> Seen:
+def look(plan: Plan, node: Node, ask: Ask) -> NodeHardware:
     """Return what a node has.
 
     ask: runs `COMMAND` and the question for the way out on the node by its first address in the machine network. An error
@@ -78,10 +78,10 @@ def look(plan: Plan, node: Node, ask: Ask) -> Seen:
     try:
         return read(ask(address, way_out.question(plan) + COMMAND), node["name"])
     except (OSError, ValueError, TypeError, KeyError) as error:
-        return Seen(problem=f"{error}")
+        return NodeHardware(problem=f"{error}")
 
 
-def read(text: str, name: str) -> Seen:
+def read(text: str, name: str) -> NodeHardware:
     """Read the output of `COMMAND` on the node `name`; ValueError for text of another form.
 
     Lines of a word and its value, then the JSON of lsblk(8).
@@ -98,7 +98,7 @@ def read(text: str, name: str) -> Seen:
     ]
     root = next((one for one in there if _mounted(one, "/boot")), None)
     devices = {_multipath(one) or one["name"]: one for one in there}
-    return Seen(
+    return NodeHardware(
         name=words["name"].strip(),
         firmware=words["firmware"].strip(),
         secure_boot={"1": "enabled", "0": "disabled"}.get(words["secure"].strip(), "not supported"),
@@ -138,7 +138,7 @@ def _mounted(device: Mapping[str, Any], place: str) -> bool:
     )
 
 
-def findings(node: Node, seen: Seen) -> Iterator[Finding]:
+def findings(node: Node, seen: NodeHardware) -> Iterator[Finding]:
     """Yield name, size, UUID, firmware, TPM, disks, and the disk that was installed to, as planned and as found.
 
     seen: of `look`, without a problem. The last is compared where the plan has root device hints. Of an existing machine the plan knows the
@@ -146,7 +146,7 @@ def findings(node: Node, seen: Seen) -> Iterator[Finding]:
     """
     yield Finding("host name", node["name"], seen.name.split(".")[0])
     if node.get("bare_metal"):
-        if serial := disks.given(node.get("root_device_hints")).get("serial_number"):
+        if serial := disks.given_hints(node.get("root_device_hints")).get("serial_number"):
             yield Finding("root disk", serial, seen.disk)
         return
     yield Finding("vCPUs", str(node["vcpus"]), str(seen.vcpus or "unknown"))
@@ -163,17 +163,17 @@ def findings(node: Node, seen: Seen) -> Iterator[Finding]:
         if paths := node["disks"][0].get("paths"):
             yield Finding("active paths to the root disk", str(paths), str(seen.paths))
         return
-    wanted = disks.matching(node["disks"], node["root_device"], node.get("root_device_hints"))
+    wanted = disks.matching_disks(node["disks"], node["root_device"], node.get("root_device_hints"))
     if wanted is not None:
         by_serial = {disk["serial"]: disk for disk in node["disks"]}
         found = by_serial.get(seen.disk)
-        named = " or ".join(map(disks.described, wanted)) or "none"
+        named = " or ".join(map(disks.disk_text, wanted)) or "none"
         yield Finding(
             "root disk", named if found not in wanted else _named(found), _named(found) if found else seen.disk
         )
 
 
-def leases(plan: Plan, node: Node, seen: Seen) -> Iterator[Finding]:
+def leases(plan: Plan, node: Node, seen: NodeHardware) -> Iterator[Finding]:
     """Yield for how long the addresses of a node are leased; seen: of `look`, without a problem.
 
     A kernel has the time that is left, of which a renewal leaves about half. Nothing of static addresses, of an existing machine, and of one that
@@ -207,7 +207,7 @@ def _mib(size: int) -> str:
 
 
 def _named(disk: Disk | None) -> str:
-    return disks.described(disk) if disk else "none"
+    return disks.disk_text(disk) if disk else "none"
 
 
 def _listed(found: Iterable[tuple[int, str]]) -> str:

@@ -42,9 +42,9 @@ def create(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
     names: list[str] = []
     if given["plan"]:
         plan = checked(given["plan"])
-        nodes = day2.follow(plan, day2.chosen(plan, given["only"]))
+        nodes = day2.follow(plan, day2.chosen_nodes(plan, given["only"]))
         result |= {"nodes": nodes, "missing": [node["name"] for node in day2.missing(kube, nodes)]}
-        names = [node["name"] for node in day2.follow(plan, day2.chosen(plan))]
+        names = [node["name"] for node in day2.follow(plan, day2.chosen_nodes(plan))]
         arch = rpm_arch(given["architecture"] or day2.architecture(kube))
         result["image"] = str(directory / boot_file("node", arch, ".iso"))
         if not result["missing"]:
@@ -63,7 +63,7 @@ def create(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
     if given["cache"]:
         options = replace(options, cache=Path(given["cache"]))
     log = Log(directory if directory.is_dir() and not check else None, emit=lambda _line: None)
-    with signals.raised():
+    with signals.raise_terminated():
         made = node_image.create("node-pxe-files" if given["pxe"] else "node-image", options, kube, log, joined=names)
     result["changed_files"] += made.changed
     result["diff"] += made.diffs
@@ -94,22 +94,24 @@ def monitor(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
         kube.approve(name)
         result["approved"].append(name)
 
-    nodes: Sequence[day2.Joining] = given["nodes"]
+    nodes: Sequence[day2.JoiningNode] = given["nodes"]
     follow = [(node["address"], [node["name"]]) for node in nodes]
-    settled = day2.settled(kube, nodes, served=given["approve"])
+    settled = day2.all_settled(kube, nodes, served=given["approve"])
     for node in nodes if settled else ():
         log.info(f"Node {node['address']}: Node is Ready")
-    ready = settled or followed(kube, follow, log, approve if given["approve"] else None, limit=given["minutes"] * 60)
+    ready = settled or follow_nodes(
+        kube, follow, log, approve if given["approve"] else None, limit=given["minutes"] * 60
+    )
     result |= {"changed": bool(result["approved"]), "seconds": round(time.monotonic() - start, 1)}
     if not ready:
         lost = [text for level, text in log.lines if level == "error"]
         hint = "" if given["approve"] else "; certificate requests wait for approval unless --approve is given"
         return {**result, "exit_code": int(Exit.FAILED), "msg": "; ".join(lost) + hint}
-    joined = day2.joined(kube, nodes)
+    joined = day2.joined_nodes(kube, nodes)
     return {**result, "joined": joined, "table": day2.table(joined)}
 
 
-def followed(
+def follow_nodes(
     kube: ClusterClient,
     nodes: Sequence[tuple[str, Sequence[str]]],
     log: Log,
@@ -122,13 +124,13 @@ def followed(
     """
     token, lock = joining.watcher_token(kube), threading.Lock()  # nodes are followed by a thread each
 
-    def say(message: Message) -> None:
+    def report(message: Message) -> None:
         with lock:
             log(message.level, message.text)
 
     return joining.monitor(
         [
-            joining.NodeMonitor(address, names, AssistedClient(address, token), kube, say, approve=approve)
+            joining.NodeMonitor(address, names, AssistedClient(address, token), kube, report, approve=approve)
             for address, names in nodes
         ],
         limit=limit,

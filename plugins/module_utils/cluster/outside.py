@@ -26,7 +26,7 @@ _SECONDS = 10.0
 _KIB = 1024
 
 
-class _Seen(NamedTuple):
+class _MachineState(NamedTuple):
     """What a machine has: state as of virsh(1), networks with the addresses that were asked for, disks with size and the image below."""
 
     state: str
@@ -56,8 +56,8 @@ def findings(plan: Plan, command: Run = run, reach: Callable[[str], None] = conn
             yield Finding(f"outside machine {machine['name']}", _described(machine, _planned(machine)), found)
 
 
-def _planned(machine: Machine) -> _Seen:
-    return _Seen(
+def _planned(machine: Machine) -> _MachineState:
+    return _MachineState(
         "running",
         str(machine["vcpus"]),
         machine["memory_mib"],
@@ -79,7 +79,7 @@ def _found(pool: str, command: Run, reach: Callable[[str], None], machine: Machi
         definition = ET.fromstring(command(["virsh", "dumpxml", machine["domain"]]))
         volumes = [one.get("volume", "") for one in definition.iterfind("devices/disk[@device='disk']/source")]
         described = [ET.fromstring(command(["virsh", "vol-dumpxml", name, "--pool", pool])) for name in volumes]
-        seen = _Seen(
+        seen = _MachineState(
             state,
             definition.findtext("vcpu", "no"),
             int(definition.findtext("memory", "0")) / _KIB,
@@ -130,7 +130,7 @@ def _answer(command: Run, reach: Callable[[str], None], address: str, mac: str) 
         return f"{address}: {error}"
 
 
-def _described(machine: Machine, seen: _Seen) -> str:
+def _described(machine: Machine, seen: _MachineState) -> str:
     answers = machine["image"] == LAB
     networks = (f"{name}: {', '.join(addresses)}" if answers else name for name, addresses in seen.networks)
     disks = (f"disk of {gib:g} GiB{f' over {image}' if image else ''}" for gib, image in seen.disks)

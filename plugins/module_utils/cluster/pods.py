@@ -27,14 +27,14 @@ def trouble(pod: Mapping[str, Any]) -> str:
     phase = status.get("phase", "Unknown")
     if phase == "Succeeded":
         return ""
-    if message := broken(pod):
+    if message := failure_of_pod(pod):
         return message
     if phase == "Running" and all(container.get("ready") for container in status.get("containerStatuses") or ()):
         return ""
     return "is not Ready" if phase == "Running" else f"is {phase}"
 
 
-def broken(pod: Mapping[str, Any]) -> str:
+def failure_of_pod(pod: Mapping[str, Any]) -> str:
     """Return how a container of a pod fails: it exited with an error, or cannot be started; empty if none does.
 
     pod: an object of the API; init containers are first. A container that waits for its image or its volumes is not

@@ -33,7 +33,7 @@ from .validate import Check
 requests = optional("requests")
 
 OUTPUT = 1 << 20
-"""Bytes of an output, a body or the end of a console that are looked at."""
+"""Bytes of an output, a body or the end of a console that are compared."""
 SHOWN = 500
 """Characters of it that a failure shows."""
 _REGEX_SECONDS = 10.0
@@ -42,8 +42,8 @@ _CONSOLE_SECONDS = 1.0
 _SEARCH = "import json, re, sys; p, t = json.load(sys.stdin); sys.exit(not re.search(p, t, re.M))"
 
 
-class Failed(AgentlabError):
-    """Why a test could not be carried out; the text follows its name."""
+class FailedTest(AgentlabError):
+    """Why a test could not be run; the text follows its name."""
 
 
 class Reach(NamedTuple):
@@ -59,38 +59,38 @@ class Reach(NamedTuple):
     environment: dict[str, str]
 
 
-class Done(NamedTuple):
+class RunOutput(NamedTuple):
     """status: exit status, or status of the response; text: output, or body, of at most `OUTPUT` bytes."""
 
     status: int
     text: str
 
 
-def selected(plan: Plan, only: Collection[str], *, on_host: bool) -> list[Test]:
-    """Return the tests of a plan that are carried out on the host, or those that are not; only: their names, empty for all.
+def selected_tests(plan: Plan, only: Collection[str], *, on_host: bool) -> list[Test]:
+    """Return the tests of a plan that run on the host, or those that do not; only: their names, empty for all.
 
-    Raises `Failed` for a name that no test has.
+    Raises `FailedTest` for a name that no test has.
     """
     names = [test["name"] for test in plan["tests"]]
     for name in only:
         if name not in names:
-            raise Failed(f"there is no test {name}: tests of the profile are {', '.join(names) or 'none'}")
+            raise FailedTest(f"there is no test {name}: tests of the profile are {', '.join(names) or 'none'}")
     return [test for test in plan["tests"] if (test["on"] == HOST) is on_host and (not only or test["name"] in only)]
 
 
 def execute(plan: Plan, test: Test, reach: Reach) -> Check:
-    """Carry out one test and return its result; it takes no longer than its limit and some seconds."""
+    """Run one test and return its result; it takes no longer than its limit and some seconds."""
     began = time.monotonic()
     try:
         found = _console(plan, test) if action(test) == "console" else _expected(test, _do(plan, test, reach))
         ok = True
-    except Failed as error:
+    except FailedTest as error:
         found, ok = str(error), False
     seconds = round(time.monotonic() - began, 1)
     return Check(f"test {test['name']}", ok, f"{found} ({seconds} s)", seconds)
 
 
-def _do(plan: Plan, test: Test, reach: Reach) -> Done:
+def _do(plan: Plan, test: Test, reach: Reach) -> RunOutput:
     if test["http"] is not None:
         return _get(test["http"], test["timeout"], reach, api=test["on"] == API)
     command, limit = test["run"] or [], test["timeout"]
@@ -105,10 +105,10 @@ def _do(plan: Plan, test: Test, reach: Reach) -> Done:
     return run([*reach.ssh(address), remote], limit + 15, dict(os.environ))
 
 
-def run(words: Sequence[str], limit: float, environment: dict[str, str]) -> Done:
+def run(words: Sequence[str], limit: float, environment: dict[str, str]) -> RunOutput:
     """Run a command to its end, at most `limit` seconds, and return its exit status and its output.
 
-    Of the output the first `OUTPUT` bytes are kept. Raises `Failed` when it cannot be started or does not end in time;
+    Of the output the first `OUTPUT` bytes are kept. Raises `FailedTest` when it cannot be started or does not end in time;
     then it is ended with all that it started.
     """
     try:
@@ -117,7 +117,7 @@ def run(words: Sequence[str], limit: float, environment: dict[str, str]) -> Done
             start_new_session=True,
         )  # fmt: skip
     except (OSError, ValueError) as error:
-        raise Failed(f"{words[0]} cannot be started: {error}") from error
+        raise FailedTest(f"{words[0]} cannot be started: {error}") from error
     kept = bytearray()
 
     def read() -> None:
@@ -129,7 +129,7 @@ def run(words: Sequence[str], limit: float, environment: dict[str, str]) -> Done
     try:
         status = process.wait(limit)
     except subprocess.TimeoutExpired:
-        raise Failed(f"it has not ended within {limit:.0f} s{_tail(bytes(kept))}") from None
+        raise FailedTest(f"it timed out after {limit:.0f} s{_tail(bytes(kept))}") from None
     finally:
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
@@ -137,10 +137,10 @@ def run(words: Sequence[str], limit: float, environment: dict[str, str]) -> Done
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(10)
     reader.join(2)
-    return Done(status, bytes(kept).decode(errors="replace"))
+    return RunOutput(status, bytes(kept).decode(errors="replace"))
 
 
-def _get(target: str, limit: float, reach: Reach, *, api: bool) -> Done:
+def _get(target: str, limit: float, reach: Reach, *, api: bool) -> RunOutput:
     """GET a URL, or with `api` a path of the API."""
     try:
         if api:
@@ -150,7 +150,7 @@ def _get(target: str, limit: float, reach: Reach, *, api: bool) -> Done:
             session, url = requests.Session(), target
             session.trust_env = False  # never use the caller's proxy for a lab's addresses
     except ClusterError as error:
-        raise Failed(str(error)) from error
+        raise FailedTest(str(error)) from error
     end, kept = time.monotonic() + limit, bytearray()
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as trusted:
         if not api:
@@ -165,10 +165,10 @@ def _get(target: str, limit: float, reach: Reach, *, api: bool) -> Done:
                     if len(kept) >= OUTPUT:
                         break
                     if time.monotonic() > end:
-                        raise Failed(f"GET {url} has not ended within {limit:.0f} s")
-                return Done(answer.status_code, bytes(kept).decode(errors="replace"))
+                        raise FailedTest(f"GET {url} timed out after {limit:.0f} s")
+                return RunOutput(answer.status_code, bytes(kept).decode(errors="replace"))
         except (requests.RequestException, OSError) as error:
-            raise Failed(f"GET {url}: {error}") from error
+            raise FailedTest(f"GET {url}: {error}") from error
 
 
 def _authorities(reach: Reach) -> str:
@@ -198,30 +198,32 @@ def _console(plan: Plan, test: Test) -> str:
                 stream.seek(max(0, facts.st_size - OUTPUT))
                 text = stream.read(OUTPUT)
         except OSError as error:
-            raise Failed(f"{path}: {error.strerror}") from error
+            raise FailedTest(f"{path}: {error.strerror}") from error
         if before != (facts.st_size, facts.st_mtime_ns):
             before = (facts.st_size, facts.st_mtime_ns)
             if matches(pattern, text.decode(errors="replace").replace("\r\n", "\n")):
                 return f"the console shows {pattern}"
         if time.monotonic() > end:
-            raise Failed(f"the console does not show {pattern} within {test['timeout']} s{_tail(text)}")
+            raise FailedTest(f"the console does not show {pattern} within {test['timeout']} s{_tail(text)}")
         time.sleep(_CONSOLE_SECONDS)
 
 
-def _expected(test: Test, done: Done) -> str:
+def _expected(test: Test, done: RunOutput) -> str:
     """Return what was found, when it is as expected."""
     word, expect = ("exit status" if test["http"] is None else "status"), test["expect"]
     if done.status != expect["status"]:
-        raise Failed(f"{word} {done.status}, expected {expect['status']}{_tail(done.text.encode())}")
+        raise FailedTest(f"{word} {done.status}, expected {expect['status']}{_tail(done.text.encode())}")
     if expect["output"] is not None and not matches(expect["output"], done.text):
-        raise Failed(f"{word} {done.status}; the output does not match {expect['output']}{_tail(done.text.encode())}")
+        raise FailedTest(
+            f"{word} {done.status}; the output does not match {expect['output']}{_tail(done.text.encode())}"
+        )
     return f"{word} {done.status}" + (f", matches {expect['output']}" if expect["output"] is not None else "")
 
 
 def matches(pattern: str, text: str) -> bool:
     """Return whether a regular expression matches somewhere, `^` and `$` at each line.
 
-    Raises `Failed` for one that takes longer than some seconds.
+    Raises `FailedTest` for one that takes longer than some seconds.
     """
     try:
         done = subprocess.run(
@@ -229,7 +231,7 @@ def matches(pattern: str, text: str) -> bool:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise Failed(f"{pattern} takes longer than {_REGEX_SECONDS:.0f} s to match") from None
+        raise FailedTest(f"{pattern} takes longer than {_REGEX_SECONDS:.0f} s to match") from None
     return done.returncode == 0
 
 

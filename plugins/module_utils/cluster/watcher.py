@@ -16,7 +16,7 @@ from ..documents import load_yaml
 from ..errors import ClusterError, FatalError
 from ..state import write_atomic
 from ..vocabulary import Exit
-from ..watch import Clock, Diagnose, Message, Seen, Stall, no_diagnosis
+from ..watch import Clock, Diagnose, Message, Stall, WaitState, no_diagnosis
 from .client import ClusterClient, admitted_url, conditions, is_false, is_true
 from .pods import CONTROLLER, NAMESPACE, incomplete
 
@@ -37,7 +37,7 @@ The cluster should be accessible for troubleshooting as detailed in the document
 https://docs.openshift.com/container-platform/latest/support/troubleshooting/troubleshooting-installations.html
 The 'wait-for install-complete' subcommand can then be used to continue the installation"""
 
-Say = Callable[[str, str], None]
+Report = Callable[[str, str], None]
 
 
 class InstallFailed(Exception):
@@ -63,14 +63,14 @@ class Unstable(InstallFailed):
 class InstallWatcher:
     """Follows one cluster from its bootstrap to `Install complete!`.
 
-    say(level, text) gets every message; initialize_limit in seconds; fips: the cluster must be in FIPS mode, which is
+    report(level, text) gets every message; initialize_limit in seconds; fips: the cluster must be in FIPS mode, which is
     verified; stall: seconds without progress of ClusterVersion and operators after which to give up (0: never); diagnose:
     returns causes with a shorter grace period; controller: whether the assisted-installer-controller must complete, which upstream
     does not check; show: gets the ClusterOperators each time they are read; stable_for: seconds for which none may have progressed.
     """
 
     kube: ClusterClient
-    say: Say
+    report: Report
     clock: Clock = time
     initialize_limit: float = 40 * 60.0
     fips: bool = False
@@ -100,12 +100,12 @@ class InstallWatcher:
         try:
             return call()
         except ClusterError as error:
-            self.say("debug", str(error))
+            self.report("debug", str(error))
             return None
 
     def _initialized(self) -> None:
         start = self.clock.time()
-        self.say(
+        self.report(
             "info",
             f"Waiting up to {go_duration(self.initialize_limit)} (until {_clock(start + self.initialize_limit)}) "
             f"for the cluster at {self.kube.server} to initialize...",
@@ -124,7 +124,7 @@ class InstallWatcher:
                     ),
                     last,
                 )
-                self._still(last)
+                self._report_waiting(last)
             now = self.clock.time()
             if now - start > self.initialize_limit:
                 raise InstallFailed(f"failed to initialize the cluster: {last or 'the API does not answer'}")
@@ -140,7 +140,7 @@ class InstallWatcher:
         """Raise FatalError after too long without progress."""
         if self.stall:
             pods = (self._kube(lambda: self.kube.pods(NAMESPACE)) or []) if self.controller else []
-            stall.check(facts, self.diagnose(Seen(kube=True, pods=pods)))
+            stall.check(facts, self.diagnose(WaitState(kube=True, pods=pods)))
 
     def _completed(self) -> None:
         start, last, stall = self.clock.time(), "", Stall(self.stall, self.clock)
@@ -150,7 +150,7 @@ class InstallWatcher:
                 return
             reason = reason or "the API does not answer"
             if reason != last:
-                self.say("info", f"Waiting for {CONTROLLER} to complete: {reason}")
+                self.report("info", f"Waiting for {CONTROLLER} to complete: {reason}")
             last = reason
             try:
                 self._check(stall, set())
@@ -170,7 +170,7 @@ class InstallWatcher:
             except ClusterError as error:
                 if self.clock.time() - start > INGRESS_CA_LIMIT:
                     raise InstallFailed(f"{what}: {error}") from error
-                self.say("debug", str(error))
+                self.report("debug", str(error))
                 self.clock.sleep(POLL)
         if ca is None:
             raise InstallFailed(f'{what}: configmaps "default-ingress-cert" not found')
@@ -194,7 +194,7 @@ class InstallWatcher:
                 raise InstallFailed(
                     f"FIPS was enabled in install-config but rendered MachineConfig {name} for {pool} pool has FIPS=false"
                 )
-        self.say("info", "Verified FIPS mode is enabled on cluster")
+        self.report("info", "Verified FIPS mode is enabled on cluster")
 
     def _facts(self, version: str) -> AbstractSet[Hashable]:
         operators = self._kube(self.kube.cluster_operators) or []
@@ -206,14 +206,14 @@ class InstallWatcher:
         }
         return {version, *messages}
 
-    def _still(self, message: str) -> None:
+    def _report_waiting(self, message: str) -> None:
         if message != self._reported:
             self._reported = message
-            self.say("debug", f"Still waiting for the cluster to initialize: {message}")
+            self.report("debug", f"Still waiting for the cluster to initialize: {message}")
 
     def _stable(self) -> None:
         start = self.clock.time()
-        self.say(
+        self.report(
             "info",
             f"Waiting up to {go_duration(STABLE_LIMIT)} (until {_clock(start + STABLE_LIMIT)}) "
             "to ensure each cluster operator has finished progressing...",
@@ -224,41 +224,41 @@ class InstallWatcher:
             moving = (
                 None
                 if operators is None
-                else [o["metadata"]["name"] for o in operators if not settled(o, self.clock.time(), self.stable_for)]
+                else [o["metadata"]["name"] for o in operators if not is_settled(o, self.clock.time(), self.stable_for)]
             )
             if operators and not moving:
-                self.say("info", "All cluster operators have completed progressing")
+                self.report("info", "All cluster operators have completed progressing")
                 return
             if self.clock.time() - start > STABLE_LIMIT:
                 names = ", ".join(moving or ["the API does not answer"])
-                self.say("error", 'Error checking cluster operator Progressing status: "context deadline exceeded"')
+                self.report("error", 'Error checking cluster operator Progressing status: "context deadline exceeded"')
                 raise Unstable(f"These cluster operators were not stable: [{names}]")
             self.clock.sleep(1)
 
     def _console(self) -> str | None:
-        self.say("info", "Checking to see if there is a route at openshift-console/console...")
+        self.report("info", "Checking to see if there is a route at openshift-console/console...")
         start = self.clock.time()
         why = "waiting for openshift-console URL: context deadline exceeded"
         while self.clock.time() - start < CONSOLE_LIMIT:
             try:
                 route = self.kube.console_route()
             except ClusterError as error:
-                self.say("debug", str(error))
+                self.report("debug", str(error))
             else:
                 if route is None:
-                    self.say("debug", "OpenShift console route does not exist")
+                    self.report("debug", "OpenShift console route does not exist")
                     why = "could not get openshift-console URL"
                     break
                 url = admitted_url(route)
                 if url:
-                    self.say("debug", "OpenShift console route is admitted")
+                    self.report("debug", "OpenShift console route is admitted")
                     return url
             self.clock.sleep(POLL)
-        self.say("warning", f"Cluster does not have a console available: {why}")
+        self.report("warning", f"Cluster does not have a console available: {why}")
         return None
 
 
-def settled(operator: dict[str, Any], now: float, stable_for: float = STABLE_FOR) -> bool:
+def is_settled(operator: dict[str, Any], now: float, stable_for: float = STABLE_FOR) -> bool:
     """Return whether an operator has not been progressing for longer than `stable_for` seconds before `now` (epoch).
 
     operator: of the API. Without a condition Progressing, or without the time of its last transition, the answer is

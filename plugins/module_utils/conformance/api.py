@@ -26,11 +26,11 @@ PARTIAL = "application/json;as=PartialObjectMetadata{};v=v1;g=meta.k8s.io"
 WATCH_SECONDS = 20
 
 
-class Failed(Exception):
+class CaseFailed(Exception):
     """What a cluster does differently than a case expects."""
 
 
-class Skipped(Exception):
+class CaseSkipped(Exception):
     """Why a case does not apply to a cluster."""
 
 
@@ -47,9 +47,9 @@ class Answer(NamedTuple):
         try:
             found = load_json(self.text, name="the answer")
         except DocumentError as error:
-            raise Failed(f"the answer is not JSON: {error}") from None
+            raise CaseFailed(f"the answer is not JSON: {error}") from None
         if not isinstance(found, dict):
-            raise Failed("the answer is not a JSON object")
+            raise CaseFailed("the answer is not a JSON object")
         return found
 
 
@@ -74,8 +74,8 @@ class Events:
                     event = load_json(line, name="event")
                     return str(event["type"]), event["object"]
         except (requests.RequestException, DocumentError, LookupError, TypeError) as error:
-            raise Failed(f"the watch ends with: {error}") from None
-        raise Failed("the watch ends without the event")
+            raise CaseFailed(f"the watch ends with: {error}") from None
+        raise CaseFailed("the watch ends without the event")
 
     def rest(self) -> list[tuple[str, Object]]:
         """Return the events up to the end of the watch."""
@@ -86,14 +86,14 @@ class Events:
                     event = load_json(line, name="event")
                     found.append((event["type"], event["object"]))
         except (requests.RequestException, DocumentError, LookupError, TypeError) as error:
-            raise Failed(f"the watch ends with: {error}") from None
+            raise CaseFailed(f"the watch ends with: {error}") from None
         return found
 
 
 class Api:
     """The API as one identity sees it; `session` has server trust and credentials, `headers` are those of the identity.
 
-    Methods raise `Failed` for another HTTP status than the expected one, with the request, and `ClusterError` when the
+    Methods raise `CaseFailed` for another HTTP status than the expected one, with the request, and `ClusterError` when the
     API cannot be reached.
     """
 
@@ -120,7 +120,7 @@ class Api:
         """Send a request, expect the status, and return the decoded body."""
         answer = self.send(method, path, body, **options)
         if answer.code != code:
-            raise Failed(f"{method} {path}: status {answer.code}, not {code}: {_message(answer)}")
+            raise CaseFailed(f"{method} {path}: status {answer.code}, not {code}: {_message(answer)}")
         return answer.body
 
     def get(self, path: str, code: int = 200, **options: Any) -> Object:
@@ -170,7 +170,7 @@ class Api:
             ) as answer:
                 if answer.status_code != 200:
                     text = read_reply(answer).decode(errors="replace")
-                    raise Failed(f"watch of {path}: status {answer.status_code}: {text[:300]}")
+                    raise CaseFailed(f"watch of {path}: status {answer.status_code}: {text[:300]}")
                 yield Events(answer.iter_lines(chunk_size=None), time.monotonic() + seconds)
         except (requests.RequestException, OSError) as error:
             raise ClusterError(f"watch of {self.server}{path}: {error}") from error
@@ -179,7 +179,7 @@ class Api:
 def expect(condition: object, message: object) -> None:
     """Raise Failed with the message unless the condition is true."""
     if not condition:
-        raise Failed(str(message))
+        raise CaseFailed(str(message))
 
 
 def equal(found: object, wanted: object, what: str) -> None:
@@ -187,7 +187,7 @@ def equal(found: object, wanted: object, what: str) -> None:
     expect(found == wanted, f"{what} is {found!r}, not {wanted!r}")
 
 
-def until(what: str, function: Callable[[], T | None], seconds: float = 60) -> T:
+def wait_until(what: str, function: Callable[[], T | None], seconds: float = 60) -> T:
     """Return what `function` returns once it is true, within `seconds`; what: the thing that is waited for."""
     end = time.monotonic() + seconds
     while True:
@@ -205,5 +205,5 @@ def conditions(obj: Object) -> dict[str, Object]:
 def _message(answer: Answer) -> str:
     try:
         return str(answer.body.get("message", ""))[:400]
-    except Failed:
+    except CaseFailed:
         return answer.text[:400]

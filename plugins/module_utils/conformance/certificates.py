@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._deps import optional
-from .api import MERGE, Object, equal, expect, until
+from .api import MERGE, Object, equal, expect, wait_until
 from .model import BOOTSTRAPPER, Lab, case
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def approval(lab: Lab) -> None:
     path, user, __ = ask(lab)
     approved = decide(lab, path, "Approved")["status"]["conditions"][0]
     expect(approved["lastUpdateTime"] and approved["lastTransitionTime"], approved)
-    encoded = until("the certificate", lambda: lab.admin.get(path)["status"].get("certificate"))
+    encoded = wait_until("the certificate", lambda: lab.admin.get(path)["status"].get("certificate"))
     issued = x509.load_pem_x509_certificate(base64.b64decode(encoded))
     subject = {part.oid: part.value for part in issued.subject}
     equal(subject[x509.oid.NameOID.COMMON_NAME], user, "common name")
@@ -128,7 +128,7 @@ def certificate_authenticates(lab: Lab) -> None:
     """A client with an issued certificate is the node of its subject."""
     path, user, key = ask(lab)
     decide(lab, path, "Approved")
-    encoded = until("the certificate", lambda: lab.admin.get(path)["status"].get("certificate"))
+    encoded = wait_until("the certificate", lambda: lab.admin.get(path)["status"].get("certificate"))
     with tempfile.TemporaryDirectory() as folder:
         files = Path(folder, "client.crt"), Path(folder, "client.key")
         for file, text in zip(files, (base64.b64decode(encoded).decode(), key), strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..vocabulary import Port
-from .api import MERGE, TABLE, Object, conditions, equal, expect, until
+from .api import MERGE, TABLE, Object, conditions, equal, expect, wait_until
 from .model import Lab, case
 
 CONFIG = "/apis/config.openshift.io/v1"
@@ -74,7 +74,7 @@ def version_observes_its_spec(lab: Lab) -> None:
         def observed() -> bool:
             return int(lab.admin.get(VERSION)["status"]["observedGeneration"]) >= int(wanted)
 
-        until("observedGeneration", observed, 120)
+        wait_until("observedGeneration", observed, 120)
         stamps = [conditions(obj)["Available"]["lastTransitionTime"] for obj in (before, lab.admin.get(VERSION))]
         equal(stamps[1], stamps[0], "time of the last transition")
     finally:

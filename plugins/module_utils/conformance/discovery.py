@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .api import Failed, Object, equal, expect, until
+from .api import CaseFailed, Object, equal, expect, wait_until
 from .model import Lab, case
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -156,7 +156,7 @@ def definition(lab: Lab) -> tuple[str, str]:
     lab.admin.post(DEFINITIONS, {"metadata": {"name": f"things.{group}"}, "spec": spec})
     path = f"/apis/{group}/v1/namespaces/{lab.namespace}/things"
     lab.remove_later(f"{DEFINITIONS}/things.{group}")
-    until("the new kind is served", lambda: lab.admin.send("GET", path).code == 200)
+    wait_until("the new kind is served", lambda: lab.admin.send("GET", path).code == 200)
     return group, path
 
 
@@ -172,7 +172,7 @@ def custom_resources(lab: Lab) -> None:
     lab.admin.post(path, body)
     equal([item["spec"] for item in lab.admin.items(path)], [{"a": 1}], "spec")
     lab.admin.delete(f"{DEFINITIONS}/things.{group}")
-    until("the kind is no longer served", lambda: lab.admin.send("GET", path).code == 404)
+    wait_until("the kind is no longer served", lambda: lab.admin.send("GET", path).code == 404)
 
 
 @case
@@ -208,4 +208,4 @@ def update_of_a_custom_resource_needs_its_revision(lab: Lab) -> None:
     lab.admin.post(path, body)
     found = lab.admin.refused("PUT", f"{path}/one", 422, "Invalid", body)
     if "must be specified for an update" not in found["message"]:
-        raise Failed(found["message"])
+        raise CaseFailed(found["message"])

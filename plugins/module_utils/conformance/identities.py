@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .api import MERGE, STRATEGIC, Api, Object, Skipped, equal, expect
+from .api import MERGE, STRATEGIC, Api, CaseSkipped, Object, equal, expect
 from .model import BOOTSTRAPPER, Lab, case
 
 ACCESS = "/apis/authorization.k8s.io/v1"
@@ -136,7 +136,7 @@ def node_does_not_write_others(lab: Lab) -> None:
     names = [node["metadata"]["name"] for node in lab.admin.items("/api/v1/nodes")]
     other = next((name for name in names if name != lab.node_name), None)
     if other is None:
-        raise Skipped("the cluster has one node")
+        raise CaseSkipped("the cluster has one node")
     body: Object = {"status": {}}
     found = lab.node.refused("PATCH", f"/api/v1/nodes/{other}/status", 403, "Forbidden", body, content_type=MERGE)
     expect("is forbidden" in found["message"], found["message"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import json
 
-from .api import PARTIAL, TABLE, Object, Skipped, equal, expect
+from .api import PARTIAL, TABLE, CaseSkipped, Object, equal, expect
 from .model import Lab, case
 
 
-def labelled(lab: Lab, number: int) -> str:
+def create_labelled(lab: Lab, number: int) -> str:
     """Create ConfigMaps with a label of their own, and return the selector for it; each has its number in the label n."""
     label = lab.name()
     for at in range(number):
@@ -43,7 +43,7 @@ def all_namespaces(lab: Lab) -> None:
 @case
 def pages(lab: Lab) -> None:
     """With limit a list comes in parts, which together have each object once."""
-    chosen = labelled(lab, 5)
+    chosen = create_labelled(lab, 5)
     whole, parts, token = names(lab.admin.items(lab.config_maps, labelSelector=chosen)), list[str](), ""
     for __ in range(3):
         query = {"continue": token} if token else {}
@@ -57,7 +57,7 @@ def pages(lab: Lab) -> None:
 @case
 def pages_are_of_one_revision(lab: Lab) -> None:
     """The parts of a list show the objects as they were at the first part."""
-    chosen = labelled(lab, 3)
+    chosen = create_labelled(lab, 3)
     first = lab.admin.get(lab.config_maps, labelSelector=chosen, limit="1")
     later = names(lab.admin.items(lab.config_maps, labelSelector=chosen))[1:]
     lab.admin.patch(f"{lab.config_maps}/{later[0]}", {"data": {"a": "changed"}})
@@ -71,7 +71,7 @@ def pages_are_of_one_revision(lab: Lab) -> None:
 @case
 def remaining_items(lab: Lab) -> None:
     """A part of a list without selector counts the objects that follow."""
-    labelled(lab, 3)
+    create_labelled(lab, 3)
     found = lab.admin.get(lab.config_maps, limit="1")
     number = len(lab.admin.items(lab.config_maps))
     equal(found["metadata"]["remainingItemCount"], number - 1, "remainingItemCount")
@@ -100,7 +100,7 @@ def limit_that_is_not_a_number(lab: Lab) -> None:
 @case
 def labels(lab: Lab) -> None:
     """Label selectors choose by =, !=, in, notin, existence and absence, and all of them together."""
-    chosen = labelled(lab, 3)
+    chosen = create_labelled(lab, 3)
     for selector, wanted in (
         ("n=1", ["1"]),
         ("n==1", ["1"]),
@@ -136,7 +136,7 @@ def pods_of_a_node(lab: Lab) -> None:
     """Pods can be selected by spec.nodeName and status.phase."""
     placed = [pod["spec"]["nodeName"] for pod in lab.admin.items("/api/v1/pods") if pod["spec"].get("nodeName")]
     if not placed:
-        raise Skipped("no pod is bound to a node")
+        raise CaseSkipped("no pod is bound to a node")
     found = lab.admin.items("/api/v1/pods", fieldSelector=f"spec.nodeName={placed[0]}")
     equal([pod["spec"]["nodeName"] for pod in found], [placed[0]] * placed.count(placed[0]), "the nodes of pods")
     found = lab.admin.items("/api/v1/pods", fieldSelector="status.phase=Running")
@@ -200,7 +200,7 @@ def revision_of_the_future(lab: Lab) -> None:
 @case
 def table(lab: Lab) -> None:
     """A Table has the columns that kubectl prints, and a row for each object with its metadata."""
-    chosen = labelled(lab, 2)
+    chosen = create_labelled(lab, 2)
     found = lab.admin.get(lab.config_maps, labelSelector=chosen, accept=TABLE)
     equal((found["kind"], found["apiVersion"]), ("Table", "meta.k8s.io/v1"), "kind")
     equal([c["name"] for c in found["columnDefinitions"]][:3], ["Name", "Data", "Age"], "columns")
@@ -211,7 +211,7 @@ def table(lab: Lab) -> None:
 @case
 def table_without_objects(lab: Lab) -> None:
     """A Table with includeObject=None has the cells alone."""
-    labelled(lab, 1)
+    create_labelled(lab, 1)
     found = lab.admin.get(lab.config_maps, accept=TABLE, includeObject="None")
     expect(found["rows"] and not any(row.get("object") for row in found["rows"]), "objects")
 
@@ -226,7 +226,7 @@ def table_of_one(lab: Lab) -> None:
 @case
 def metadata_alone(lab: Lab) -> None:
     """A list of PartialObjectMetadata has no data."""
-    chosen = labelled(lab, 1)
+    chosen = create_labelled(lab, 1)
     found = lab.admin.get(lab.config_maps, labelSelector=chosen, accept=PARTIAL.format("List"))
     equal(found["kind"], "PartialObjectMetadataList", "kind")
     expect("data" not in found["items"][0] and found["items"][0]["metadata"]["uid"], found["items"][0])

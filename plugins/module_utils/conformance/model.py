@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..cluster.client import ClusterClient
 from ..errors import ClusterError
-from .api import Api, Failed, Object, Skipped, requests
+from .api import Api, CaseFailed, CaseSkipped, Object, requests
 
 BOOTSTRAPPER = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
 PREFIX = "conformance-"
@@ -55,7 +55,7 @@ class Lab:
     def __enter__(self) -> Lab:
         try:
             self.admin.post("/api/v1/namespaces", {"metadata": {"name": self.namespace}})
-        except Failed as error:
+        except CaseFailed as error:
             raise ClusterError(
                 f"{self.client.server}: the namespace of the suite cannot be created: {error}"
             ) from error
@@ -64,7 +64,7 @@ class Lab:
 
     def __exit__(self, *__: object) -> None:
         for path in reversed(self._left):
-            with contextlib.suppress(Failed, ClusterError):
+            with contextlib.suppress(CaseFailed, ClusterError):
                 self.admin.send("DELETE", path)
 
     def name(self) -> str:
@@ -93,7 +93,7 @@ class Lab:
         nodes = self.admin.items("/api/v1/nodes")
         masters = [n for n in nodes if "node-role.kubernetes.io/master" in (n["metadata"].get("labels") or {})]
         if not nodes:
-            raise Skipped("the cluster has no node")
+            raise CaseSkipped("the cluster has no node")
         return str((masters or nodes)[0]["metadata"]["name"])
 
     @cached_property

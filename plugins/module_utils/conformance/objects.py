@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from .api import Object, equal, expect, until
+from .api import Object, equal, expect, wait_until
 from .model import Lab, case
 
 
@@ -199,7 +199,7 @@ def finalizers(lab: Lab) -> None:
     expect(lab.admin.delete(lab.path_of(made))["metadata"]["deletionTimestamp"], "no deletionTimestamp")
     expect(lab.admin.get(lab.path_of(made))["metadata"]["deletionTimestamp"], "no deletionTimestamp")
     lab.admin.patch(lab.path_of(made), {"metadata": {"finalizers": None}})
-    until("it is gone", lambda: lab.admin.send("GET", lab.path_of(made)).code == 404)
+    wait_until("it is gone", lambda: lab.admin.send("GET", lab.path_of(made)).code == 404)
 
 
 @case
@@ -270,5 +270,5 @@ def namespace(lab: Lab) -> None:
     equal(lab.admin.get(path)["status"]["phase"], "Active", "phase")
     lab.admin.post(f"{path}/configmaps", {"metadata": {"name": "a"}})
     lab.admin.delete(path)
-    until("it is gone", lambda: lab.admin.send("GET", path).code == 404, 120)
+    wait_until("it is gone", lambda: lab.admin.send("GET", path).code == 404, 120)
     lab.admin.refused("GET", f"{path}/configmaps/a", 404, "NotFound")

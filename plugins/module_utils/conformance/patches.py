@@ -25,7 +25,7 @@ def images(deployed: Object) -> dict[str, str]:
     return {c["name"]: c["image"] for c in deployed["spec"]["template"]["spec"]["containers"]}
 
 
-def applied(lab: Lab, name: str, data: dict[str, str]) -> Object:
+def apply_config(lab: Lab, name: str, data: dict[str, str]) -> Object:
     """Return a configuration to apply."""
     return {
         "apiVersion": "v1",
@@ -157,7 +157,7 @@ def apply_creates(lab: Lab) -> None:
     """Server-side apply creates the object, and records its manager."""
     name = lab.name()
     found = lab.admin.patch(
-        f"{lab.config_maps}/{name}", applied(lab, name, {"a": "1"}), 201, content_type=APPLY, fieldManager="one"
+        f"{lab.config_maps}/{name}", apply_config(lab, name, {"a": "1"}), 201, content_type=APPLY, fieldManager="one"
     )
     entries = [(e["manager"], e["operation"]) for e in lab.managed(found)]
     equal((found["data"], entries), ({"a": "1"}, [("one", "Apply")]), "data and manager")
@@ -167,7 +167,7 @@ def apply_creates(lab: Lab) -> None:
 def apply_again(lab: Lab) -> None:
     """Applying the same configuration again changes nothing."""
     name = lab.name()
-    path, body = f"{lab.config_maps}/{name}", applied(lab, name, {"a": "1"})
+    path, body = f"{lab.config_maps}/{name}", apply_config(lab, name, {"a": "1"})
     made = lab.admin.patch(path, body, 201, content_type=APPLY, fieldManager="one")
     found = lab.admin.patch(path, body, content_type=APPLY, fieldManager="one")
     equal(found["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"], "resourceVersion")
@@ -178,8 +178,8 @@ def apply_removes_what_is_left_out(lab: Lab) -> None:
     """Applying without a field that the manager applied before removes it."""
     name = lab.name()
     path = f"{lab.config_maps}/{name}"
-    lab.admin.patch(path, applied(lab, name, {"a": "1", "b": "2"}), 201, content_type=APPLY, fieldManager="one")
-    found = lab.admin.patch(path, applied(lab, name, {"b": "2"}), content_type=APPLY, fieldManager="one")
+    lab.admin.patch(path, apply_config(lab, name, {"a": "1", "b": "2"}), 201, content_type=APPLY, fieldManager="one")
+    found = lab.admin.patch(path, apply_config(lab, name, {"b": "2"}), content_type=APPLY, fieldManager="one")
     equal(found["data"], {"b": "2"}, "data")
 
 
@@ -188,8 +188,8 @@ def apply_shares(lab: Lab) -> None:
     """Two managers apply fields of their own to one object."""
     name = lab.name()
     path = f"{lab.config_maps}/{name}"
-    lab.admin.patch(path, applied(lab, name, {"a": "1"}), 201, content_type=APPLY, fieldManager="one")
-    found = lab.admin.patch(path, applied(lab, name, {"b": "2"}), content_type=APPLY, fieldManager="two")
+    lab.admin.patch(path, apply_config(lab, name, {"a": "1"}), 201, content_type=APPLY, fieldManager="one")
+    found = lab.admin.patch(path, apply_config(lab, name, {"b": "2"}), content_type=APPLY, fieldManager="two")
     equal(found["data"], {"a": "1", "b": "2"}, "data")
 
 
@@ -198,8 +198,8 @@ def apply_conflict(lab: Lab) -> None:
     """A second manager that applies another value gets 409 Conflict, unless it forces it."""
     name = lab.name()
     path = f"{lab.config_maps}/{name}"
-    lab.admin.patch(path, applied(lab, name, {"a": "1"}), 201, content_type=APPLY, fieldManager="one")
-    body = applied(lab, name, {"a": "2"})
+    lab.admin.patch(path, apply_config(lab, name, {"a": "1"}), 201, content_type=APPLY, fieldManager="one")
+    body = apply_config(lab, name, {"a": "2"})
     found = lab.admin.refused("PATCH", path, 409, "Conflict", body, content_type=APPLY, fieldManager="two")
     expect('conflict with "one"' in found["message"], found["message"])
     equal(found["details"]["causes"][0]["reason"], "FieldManagerConflict", "cause")
@@ -211,5 +211,5 @@ def apply_conflict(lab: Lab) -> None:
 def apply_needs_a_manager(lab: Lab) -> None:
     """Server-side apply without fieldManager is refused."""
     name = lab.name()
-    answer = lab.admin.send("PATCH", f"{lab.config_maps}/{name}", applied(lab, name, {}), content_type=APPLY)
+    answer = lab.admin.send("PATCH", f"{lab.config_maps}/{name}", apply_config(lab, name, {}), content_type=APPLY)
     expect(answer.code in (400, 422) and "fieldManager" in answer.text, f"status {answer.code}: {answer.text[:200]}")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..errors import AgentlabError, ClusterError
 from . import certificates, configuration, discovery, identities, leases, lists, objects, patches, watches
-from .api import Failed, Skipped
+from .api import CaseFailed, CaseSkipped
 from .model import CASES, Case, Lab
 
 AREAS = (discovery, objects, patches, lists, watches, certificates, leases, configuration, identities)
@@ -29,7 +29,7 @@ class Result(NamedTuple):
     skipped: str = ""
 
 
-def selected(patterns: Collection[str] = ()) -> list[Case]:
+def selected_cases(patterns: Collection[str] = ()) -> list[Case]:
     """Return the cases whose ids match one of the patterns, all without patterns; an area alone chooses its cases.
 
     patterns: with the wildcards of a shell, as `watches/*`. Raises `NoCase` for a pattern that chooses none.
@@ -52,13 +52,13 @@ def run(lab: Lab, cases: Collection[Case], done: Callable[[], bool] = lambda: Fa
         failure = skipped = ""
         try:
             case.function(lab)
-        except Skipped as reason:
+        except CaseSkipped as reason:
             skipped = str(reason)
-        except (Failed, ClusterError) as error:
+        except (CaseFailed, ClusterError) as error:
             failure = str(error) or type(error).__name__
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             # The answer has another form than the case reads.
-            failure = f"the answer has not the expected form: {type(error).__name__}: {error}"
+            failure = f"unexpected response format: {type(error).__name__}: {error}"
         yield Result(case, time.monotonic() - begin, failure, skipped)
 
 

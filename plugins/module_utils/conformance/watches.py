@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .api import PARTIAL, TABLE, Failed, equal, expect
+from .api import PARTIAL, TABLE, CaseFailed, equal, expect
 from .model import Lab, case
 
 
@@ -104,7 +104,7 @@ def bookmarks(lab: Lab) -> None:
     with lab.admin.watch(lab.config_maps, 4, resourceVersion=start, allowWatchBookmarks="true") as events:
         found = [obj for kind, obj in events.rest() if kind == "BOOKMARK"]
     if not found:
-        raise Failed("there is no bookmark before the end")
+        raise CaseFailed("there is no bookmark before the end")
     equal(found[-1]["kind"], "ConfigMap", "kind")
     seen = found[-1]["metadata"]["resourceVersion"]
     expect(int(seen) >= int(start), seen)

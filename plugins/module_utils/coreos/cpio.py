@@ -81,7 +81,7 @@ class _Source:
         self._stream = stream
         self._buffer = b""
 
-    def some(self) -> bytes:
+    def read_some(self) -> bytes:
         if self._buffer:
             data, self._buffer = self._buffer, b""
             return data
@@ -100,7 +100,7 @@ class _Source:
 
     def next_magic(self) -> bytes:
         """Skip zeros; return the first bytes of what follows, none at the end."""
-        while data := self.some():
+        while data := self.read_some():
             if rest := data.lstrip(b"\0"):
                 self.push_back(rest)
                 return self.peek(6)
@@ -133,7 +133,7 @@ class _Pieces:
 
 
 def _plain(source: _Source) -> Iterator[bytes]:
-    while data := source.some():
+    while data := source.read_some():
         yield data
 
 
@@ -141,8 +141,8 @@ def _damaged(kind: str, error: Exception) -> CoreosError:
     return CoreosError(f"{kind} archive is corrupt: {error}")
 
 
-def _more(source: _Source, kind: str) -> bytes:
-    data = source.some()
+def _next_bytes(source: _Source, kind: str) -> bytes:
+    data = source.read_some()
     if not data:
         raise CoreosError(f"{kind} archive is truncated")
     return data
@@ -152,7 +152,7 @@ def _gunzip(source: _Source) -> Iterator[bytes]:
     decoder = zlib.decompressobj(wbits=31)
     while not decoder.eof:
         try:
-            yield decoder.decompress(decoder.unconsumed_tail or _more(source, "gzip"), _PIECE)
+            yield decoder.decompress(decoder.unconsumed_tail or _next_bytes(source, "gzip"), _PIECE)
         except zlib.error as error:
             raise _damaged("gzip", error) from None
     source.push_back(decoder.unused_data)
@@ -162,7 +162,7 @@ def _unxz(source: _Source) -> Iterator[bytes]:
     decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
     while not decoder.eof:
         try:
-            yield decoder.decompress(_more(source, "xz") if decoder.needs_input is True else b"", _PIECE)
+            yield decoder.decompress(_next_bytes(source, "xz") if decoder.needs_input is True else b"", _PIECE)
         except lzma.LZMAError as error:
             raise _damaged("xz", error) from None
     source.push_back(decoder.unused_data)
@@ -171,7 +171,7 @@ def _unxz(source: _Source) -> Iterator[bytes]:
 def _unzstd(source: _Source) -> Iterator[bytes]:
     decoder = zstandard.ZstdDecompressor(max_window_size=_XZ_MEMORY).decompressobj()
     while not decoder.eof:
-        data = _more(source, "zstd")
+        data = _next_bytes(source, "zstd")
         # There is no output limit here, and a block of four bytes can expand to 128 KiB: feed it in small pieces.
         source.push_back(data[256:])
         try:
@@ -284,7 +284,7 @@ def header(name: str, *, mode: int, size: int, nlink: int = 1, inode: int = 0) -
     """
     encoded = name.encode("utf-8", "surrogateescape") + b"\0"
     fields = (inode, mode, 0, 0, nlink, 0, size, 0, 0, 0, 0, len(encoded), 0)
-    return padded(b"070701" + b"".join(b"%08X" % field for field in fields) + encoded)
+    return pad_data(b"070701" + b"".join(b"%08X" % field for field in fields) + encoded)
 
 
 def archive(files: Mapping[str, File | bytes], parents: bool = True, ordered: bool = False) -> bytes:
@@ -305,7 +305,7 @@ def archive(files: Mapping[str, File | bytes], parents: bool = True, ordered: bo
         members[name] = (stat.S_IFREG | file.mode, file.data)
     out: list[bytes] = []
     for inode, (name, (mode, data)) in enumerate(members.items()):
-        out += [header(name, mode=mode, size=len(data), inode=inode), padded(data)]
+        out += [header(name, mode=mode, size=len(data), inode=inode), pad_data(data)]
     return b"".join([*out, header(TRAILER, mode=0, size=0, inode=len(members))])
 
 
@@ -340,7 +340,7 @@ def padding(size: int) -> bytes:
     return bytes(-size % 4)
 
 
-def padded(data: bytes) -> bytes:
+def pad_data(data: bytes) -> bytes:
     """Return `data` filled up with zeros to a multiple of four, so that another archive may follow.
 
     Contents of members, headers with names, and archives of an initramfs all have this alignment.
@@ -353,4 +353,4 @@ def join(archives: Iterable[bytes]) -> bytes:
 
     Each is padded to four bytes. They may be compressed in different ways; of files with one name the last counts.
     """
-    return b"".join(padded(part) for part in archives)
+    return b"".join(pad_data(part) for part in archives)

@@ -52,7 +52,7 @@ def change(
             changed = not done
         diff = {"before": before, "after": summary(iso.files, iso.kargs_text)}
         if changed and not check:
-            with signals.raised():
+            with signals.raise_terminated():
                 if dest is None:
                     iso.save(grow=grow)
                 else:

@@ -17,7 +17,7 @@ class CoreosError(AgentlabError, RuntimeError):
 
 
 @contextmanager
-def naming(path: object) -> Iterator[None]:
+def prefix_errors(path: object) -> Iterator[None]:
     """Prefix errors with the name of the file that is read, unless they have it."""
     try:
         yield

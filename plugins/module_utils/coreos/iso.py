@@ -71,14 +71,14 @@ def _find_area(iso: Iso9660) -> Area:
     with contextlib.suppress(NotFound):
         info = kargs.json_object(iso.read(_INFO_PATH), _INFO_PATH)
     try:
-        file = iso.find_file(kargs.typed(info, "file", str, _INFO_PATH))
+        file = iso.find_file(kargs.typed_field(info, "file", str, _INFO_PATH))
     except NotFound as error:
         magic, offset, length = _HEADER.unpack(image.pread(iso.fd, _HEADER.size, HEADER_AT))
         if magic == _MAGIC and 0 < length <= cpio.DEFAULT_LIMIT and offset + length <= iso.size:
             return Area(offset, length)
         raise CoreosError(f"Unrecognized CoreOS ISO image. ({error})") from None
-    start = kargs.typed(info, "offset", int, _INFO_PATH, 0)
-    length = kargs.typed(info, "length", int, _INFO_PATH, file.size - start)
+    start = kargs.typed_field(info, "offset", int, _INFO_PATH, 0)
+    length = kargs.typed_field(info, "length", int, _INFO_PATH, file.size - start)
     if length < 0 or length > cpio.DEFAULT_LIMIT or file.offset + start + length > iso.size:
         raise CoreosError(
             f"{_INFO_PATH}: an area of {length} bytes at {start} does not fit {file.name} of {file.size} bytes"
@@ -172,7 +172,7 @@ class LiveIso:
         Changes add up until they are saved. Raises `CoreosError` for an image without areas for arguments, or when they
         do not fit.
         """
-        present = kargs.required(self.kargs)
+        present = kargs.require_kargs(self.kargs)
         text = present.current if self.kargs_text is None else self.kargs_text
         self.kargs_text = kargs.edit(text, append, delete, replace)
         present.pieces(self.kargs_text)
@@ -182,7 +182,7 @@ class LiveIso:
 
         The default is that of the image's build. Raises `CoreosError` for an image without areas for arguments.
         """
-        self.kargs_text = kargs.required(self.kargs).default
+        self.kargs_text = kargs.require_kargs(self.kargs).default
 
     def reset(self) -> None:
         """Empty the embed area, and go back to the default arguments where there are any.
@@ -209,7 +209,7 @@ class LiveIso:
 
         `archive` is a cpio archive, plain or compressed; it is padded here. `path` is the initramfs in the image.
         """
-        self._appended.append((self.fs.find_file(path), cpio.padded(archive)))
+        self._appended.append((self.fs.find_file(path), cpio.pad_data(archive)))
 
     def edits(self, compression: str = "gzip", grow: bool = False) -> Edits:
         """Return the changes of the image; empty if there are none.
@@ -223,14 +223,14 @@ class LiveIso:
         if self.kargs and self.kargs_text is not None and self.kargs_text != self.kargs.current:
             edits.pieces += self.kargs.pieces(self.kargs_text)
         for record, archive in self._appended:
-            start = _up(max(edits.size, self.fs.size))
+            start = _rounded_up(max(edits.size, self.fs.size))
             size = -(-record.size // 4) * 4
             edits.pieces += [
                 Piece(start, record.size, origin=record.offset),
                 Piece.of(start + size, archive),
                 *self.fs.moved(record, start // SECTOR, size + len(archive)),
             ]
-            edits.size = _up(start + size + len(archive))
+            edits.size = _rounded_up(start + size + len(archive))
         if edits.size != self.fs.size:
             edits.pieces += self.fs.resized(edits.size)
         return edits
@@ -248,9 +248,9 @@ class LiveIso:
             raise CoreosError(f"Compressed initramfs is too large: {len(data)} > {area.length}")
         # As openshift-install grows it: by quarters of the old length, with at least a quarter to spare.
         quarter = max(-(-area.length // 4), 1)  # an area may be an empty file
-        length = _up((1 + -(-len(data) // quarter)) * quarter)
-        at_end = _up(area.offset + area.length) >= self.fs.size
-        start = area.offset if at_end else _up(self.fs.size)
+        length = _rounded_up((1 + -(-len(data) // quarter)) * quarter)
+        at_end = _rounded_up(area.offset + area.length) >= self.fs.size
+        start = area.offset if at_end else _rounded_up(self.fs.size)
         edits.size = start + length
         pieces = [Piece(start, length, data), *self.fs.moved(area.file, start // SECTOR, length)]
         if not at_end:
@@ -265,7 +265,7 @@ class LiveIso:
             info = kargs.json_object(self.fs.read(_INFO_PATH), _INFO_PATH)
             if info.get("length") is not None:
                 text = json.dumps(info | {"length": length}).encode()
-                pieces += [Piece(record.offset, _up(record.size), text)]
+                pieces += [Piece(record.offset, _rounded_up(record.size), text)]
                 pieces += self.fs.moved(record, record.sector, len(text))
         except NotFound:
             pass
@@ -313,5 +313,5 @@ class LiveIso:
         return {"offset": self.area.offset, "length": self.area.length}
 
 
-def _up(size: int) -> int:
+def _rounded_up(size: int) -> int:
     return -(-size // SECTOR) * SECTOR

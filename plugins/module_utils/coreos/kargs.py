@@ -100,7 +100,7 @@ def json_object(raw: bytes, path: str) -> dict[str, Any]:
     return value
 
 
-def typed(value: Mapping[str, object], key: str, kind: type, path: str, default: object = ...) -> Any:
+def typed_field(value: Mapping[str, object], key: str, kind: type, path: str, default: object = ...) -> Any:
     """Return a field of such an object; a missing or null one is `default`, without which it is an error.
 
     `kind` is `str`, `int` or `list`; a boolean or a negative number is refused. Raises `CoreosError` naming file and
@@ -117,20 +117,20 @@ def typed(value: Mapping[str, object], key: str, kind: type, path: str, default:
 
 def _from_json(iso: Iso9660) -> tuple[int, str, list[KargsArea]]:
     info = json_object(iso.read(INFO_PATH), INFO_PATH)
-    length = typed(info, "size", int, INFO_PATH)
-    default = typed(info, "default", str, INFO_PATH)
+    length = typed_field(info, "size", int, INFO_PATH)
+    default = typed_field(info, "default", str, INFO_PATH)
     areas = []
-    places = typed(info, "files", list, INFO_PATH)
+    places = typed_field(info, "files", list, INFO_PATH)
     if len(places) > _AREAS_LIMIT:
         raise CoreosError(f"{INFO_PATH} names {len(places)} files; at most {_AREAS_LIMIT} are expected")
     for place in places:
         if not isinstance(place, dict):
             raise CoreosError(f"{INFO_PATH}: files must hold objects, not {place!r}")
-        characters = [typed(place, key, str, INFO_PATH, None) for key in ("pad", "end")]
+        characters = [typed_field(place, key, str, INFO_PATH, None) for key in ("pad", "end")]
         if any(c is not None and (len(c) != 1 or ord(c) > 127) for c in characters):
             raise CoreosError(f"{INFO_PATH}: pad and end must be one ASCII character, not {characters!r}")
-        file = iso.find_file(typed(place, "path", str, INFO_PATH))
-        areas.append(KargsArea(file.offset + typed(place, "offset", int, INFO_PATH), *characters))
+        file = iso.find_file(typed_field(place, "path", str, INFO_PATH))
+        areas.append(KargsArea(file.offset + typed_field(place, "offset", int, INFO_PATH), *characters))
     if length > _AREA_LIMIT:
         raise CoreosError(f"karg embed area size larger than {_AREA_LIMIT} (found {length})")
     if len(default.encode()) > length:
@@ -176,7 +176,7 @@ def read(iso: Iso9660) -> Kargs | None:
     return Kargs(length, default, tuple(areas), texts[0])
 
 
-def required(kargs: Kargs | None) -> Kargs:
+def require_kargs(kargs: Kargs | None) -> Kargs:
     """Return `kargs`, or raise `CoreosError` for an image without areas.
 
     The message is that of coreos-installer.

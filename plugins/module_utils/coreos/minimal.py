@@ -40,7 +40,7 @@ def _with_initrd(text: str) -> str:
 
 def _boot_files(iso: LiveIso, arguments: str, custom: bool) -> dict[str, bytes]:
     """Return the boot loaders' files, and kargs.json, with these arguments as current and default ones."""
-    present = kargs.required(iso.kargs)
+    present = kargs.require_kargs(iso.kargs)
     try:
         info: dict[str, Any] = kargs.json_object(iso.fs.read(kargs.INFO_PATH), kargs.INFO_PATH)
     except NotFound:
@@ -81,7 +81,7 @@ def make(
     if any(c in '$\\"' or c.isspace() for c in rootfs_url):
         raise CoreosError(f"root file system URL {rootfs_url!r} must not contain $, backslashes, quotes or blanks")
     with LiveIso(source) as iso:
-        words = [w for w in kargs.required(iso.kargs).current.split() if not w.startswith("coreos.liveiso=")]
+        words = [w for w in kargs.require_kargs(iso.kargs).current.split() if not w.startswith("coreos.liveiso=")]
         if rootfs_url:
             words.append(f'coreos.live.rootfs_url="{rootfs_url}"')
         arguments = " ".join(words)
@@ -103,7 +103,7 @@ def restore(
     """
     with LiveIso(source) as iso:
         dropped = ("coreos.live.rootfs_url=", "coreos.liveiso=")
-        words = [w for w in kargs.required(iso.kargs).current.split() if not w.startswith(dropped)]
+        words = [w for w in kargs.require_kargs(iso.kargs).current.split() if not w.startswith(dropped)]
         arguments = " ".join([f"coreos.liveiso={iso.fs.volume_id}", *words])
         rebuild(
             source,

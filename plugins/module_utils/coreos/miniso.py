@@ -153,7 +153,7 @@ class _Unpacker:
 
 def recipe_of(iso: LiveIso) -> Recipe:
     """Return the recipe in a full ISO; raise `CoreosError` when it has none or is not pristine."""
-    pristine = not iso.files and kargs.required(iso.kargs).current == kargs.required(iso.kargs).default
+    pristine = not iso.files and kargs.require_kargs(iso.kargs).current == kargs.require_kargs(iso.kargs).default
     if not pristine:
         raise CoreosError(
             "Cannot operate on ISO with embedded customizations.\n"
@@ -169,7 +169,7 @@ def recipe_of(iso: LiveIso) -> Recipe:
 def _set_boot_arguments(path: str, rootfs_url: str | None) -> None:
     """Replace `coreos.liveiso` in the arguments and their defaults, so that a reset does not bring it back."""
     with LiveIso(path) as iso:
-        present = kargs.required(iso.kargs)
+        present = kargs.require_kargs(iso.kargs)
         live = next((word for word in present.current.split() if word.startswith("coreos.liveiso=")), None)
         if live is None:
             raise CoreosError("minimal ISO does not have coreos.liveiso= karg")

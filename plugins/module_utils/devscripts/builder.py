@@ -67,7 +67,7 @@ class Builder:
             else:
                 found = variables.find(name)
                 if found is None:
-                    meant = variables.near(name)
+                    meant = variables.nearest_variable(name)
                     hint = f"; did you mean {meant}?" if meant else ""
                     self.ignored[name] = f"dev-scripts' agent flow does not read it{hint}"
                 elif found[1].use == "ignored":
@@ -194,7 +194,7 @@ class Builder:
         """
         return bool(self.value("OPENSHIFT_RELEASE_IMAGE"))
 
-    def everywhere(self, field: str, value: object, *names: str) -> None:
+    def set_everywhere(self, field: str, value: object, *names: str) -> None:
         """Set a field of the machines of every role that there is.
 
         `field` is of `MachineOptions`, `names` are the variables that it comes from. Nothing is set for the value None.

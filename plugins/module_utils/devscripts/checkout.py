@@ -51,7 +51,7 @@ def _profile(given: object, cluster: str) -> Profile:
     raw = profile.scenario(given) if isinstance(given, str) else given
     if not isinstance(raw, dict):
         raise CheckoutError(f"profile is {given!r}: must be a mapping, or a scenario such as HA_IPV4V6_DHCP")
-    return profile.validated(profile.Source(raw, "profile", Positions(None), []), cluster)
+    return profile.validated_profile(profile.Source(raw, "profile", Positions(None), []), cluster)
 
 
 def _texts(variables: Mapping[str, object]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from ..plan import files
 _HEAD = "# Configuration of dev-scripts, written by agentlab from a profile.\n"
 
 
-class Lost(NamedTuple):
+class LostField(NamedTuple):
     """A field of a profile without a counterpart in dev-scripts.
 
     `field` is its path with dots, as in a profile; `str()` gives a line for a report.
@@ -32,7 +32,7 @@ class Export(NamedTuple):
 
     values: dict[str, str]
     fields: dict[str, str]
-    lost: list[Lost]
+    lost: list[LostField]
     files: tuple[str, ...]
 
     def text(self) -> str:

@@ -14,7 +14,7 @@ from ..plan.topologies import TOPOLOGIES, preset
 from ..releases import LATEST, RELEASES
 from ..releases.distributions import of_version
 from . import scenarios, variables
-from .configuration import Export, ExportError, Lost
+from .configuration import Export, ExportError, LostField
 from .mapping import BOND, BONDED, STATE
 from .overlay import leaves, overlaid
 from .shell import LIMIT, NAME
@@ -48,7 +48,7 @@ class _Exporter:
         self.values: dict[str, str] = {}
         self.fields: dict[str, str] = {}
         self.files: set[str] = set()
-        self.lost: list[Lost] = []
+        self.lost: list[LostField] = []
 
     def put(self, name: str, value: object, field: str) -> None:
         text = str(value)
@@ -58,7 +58,7 @@ class _Exporter:
         self.files.discard(name)
 
     def lose(self, field: str, reason: str = "dev-scripts has no variable for it") -> None:
-        self.lost.append(Lost(field, reason))
+        self.lost.append(LostField(field, reason))
 
     def default(self, *path: str) -> Any:
         value: Any = DEFAULTS
@@ -123,7 +123,7 @@ class _Exporter:
             self.lose("addressing", "dev-scripts has no SLAAC without DHCPv6")
         if p["stack"] == "v6v4":
             self.lose("stack", "scenarios of dev-scripts have IPv4 first")
-        fixed = scenarios.forced(p["topology"])
+        fixed = scenarios.forced_roles(p["topology"])
         for role, prefix in variables.ROLE_PREFIXES.items():
             count, number = p[role]["count"], self.row.group(role).number
             if role not in fixed and count != number:
@@ -163,12 +163,12 @@ class _Exporter:
                 self.lose(f"{role}.secure_boot", "dev-scripts boots without it")
             if self.given[role]["disk_bus"] != MACHINE["disk_bus"]:
                 self.lose(f"{role}.disk_bus")
-        device = self.everywhere("root_device")
+        device = self.common_value("root_device")
         if device is not None:
             self.put("AGENT_ROOT_DEVICE_HINTS", device, "root_device")
-        if self.everywhere("tpm"):
+        if self.common_value("tpm"):
             self.put("VM_TPM_EMULATOR", "true", "tpm")
-        disks = self.everywhere("extra_disks")
+        disks = self.common_value("extra_disks")
         if disks:
             sizes = {disk["size_gib"] for disk in disks}
             buses = {disk.get("bus", MACHINE["disk_bus"]) for disk in disks}
@@ -182,7 +182,7 @@ class _Exporter:
                 self.put("VM_EXTRADISKS_LIST", names, "extra_disks")
                 self.put("VM_EXTRADISKS_SIZE", f"{sizes.pop()}G", "extra_disks[].size_gib")
 
-    def everywhere(self, field: str) -> Any:
+    def common_value(self, field: str) -> Any:
         """Return the value that a field has for all machines; the default, and a loss, if there are several."""
         found = [self.given[role][field] for role in self.roles]
         if all(value == found[0] for value in found):
@@ -325,7 +325,7 @@ class _Exporter:
             self.put(f"CLUSTER_HOST_PREFIX_V{version}", found[0]["host_prefix"], f"{path}[0].host_prefix")
 
     def boot(self) -> None:
-        mode, firmware = MODES[self.given["boot"]["mode"]], self.everywhere("firmware")
+        mode, firmware = MODES[self.given["boot"]["mode"]], self.common_value("firmware")
         if name := mode.devscripts.get("AGENT_E2E_TEST_BOOT_MODE"):
             if firmware != "bios":
                 self.lose("firmware", f"{name} in a scenario of dev-scripts has bios")

@@ -92,7 +92,7 @@ def _ironic(node: Node, cluster: str) -> dict[str, Any]:
     """Return a node as Ironic's `baremetal create` takes it, and dev-scripts keeps it."""
     bmc = node["bmc"]
     kind = kinds.of_address(bmc["address"]) or kinds.default()
-    hints = {_HINTS[key]: value for key, value in disks.given(node.get("root_device_hints")).items()}
+    hints = {_HINTS[key]: value for key, value in disks.given_hints(node.get("root_device_hints")).items()}
     hints |= {"name": node["root_device"]} if node["root_device"] else {}
     return {
         **({"agentlab_quirks": bmc["quirks"]} if bmc.get("quirks") else {}),

@@ -39,7 +39,7 @@ def nodes(b: Builder) -> None:
             b.put("topology", b.topology, "ENABLE_TWO_NODE_FENCING")
         fixed: tuple[str, ...] = ()
     else:
-        fixed = scenarios.forced(b.topology)
+        fixed = scenarios.forced_roles(b.topology)
         b.counts = {role: TOPOLOGIES[b.topology].group(role).number for role in variables.ROLE_PREFIXES}
         if TOPOLOGIES[b.topology].fencing and "ENABLE_TWO_NODE_FENCING" in b.set:
             b.ignored["ENABLE_TWO_NODE_FENCING"] = f"the scenario {b.scenario} sets it"
@@ -69,7 +69,7 @@ def _existing(b: Builder) -> None:
     elif platform not in ("", "libvirt"):
         b.refuse("NODES_PLATFORM", "must be libvirt or baremetal")
     elif b.value("NODES_FILE"):
-        b.ignored["NODES_FILE"] = "dev-scripts writes it for VMs; `agentlab export devscripts --files` does, too"
+        b.ignored["NODES_FILE"] = "dev-scripts writes it for VMs, as does `agentlab export devscripts --files`"
 
 
 def _count(b: Builder, name: str) -> int | None:
@@ -125,8 +125,8 @@ def _machines(b: Builder, row: Topology) -> None:
             elif b.real and getattr(presets[role], field) != getattr(row.group(role).real, field):
                 b.put(f"{role}.{field}", getattr(presets[role], field))
         _names(b, role, f"{prefix}_HOSTNAME_FORMAT")
-    b.everywhere("root_device", b.value("AGENT_ROOT_DEVICE_HINTS") or None, "AGENT_ROOT_DEVICE_HINTS")
-    b.everywhere("tpm", bool(b.value("VM_TPM_EMULATOR")) or None, "VM_TPM_EMULATOR")
+    b.set_everywhere("root_device", b.value("AGENT_ROOT_DEVICE_HINTS") or None, "AGENT_ROOT_DEVICE_HINTS")
+    b.set_everywhere("tpm", bool(b.value("VM_TPM_EMULATOR")) or None, "VM_TPM_EMULATOR")
     if b.boolean("VM_EXTRADISKS"):
         wanted = b.value("VM_EXTRADISKS_SIZE") or variables.MAPPED["VM_EXTRADISKS_SIZE"].default
         size = _SIZE.fullmatch(wanted)
@@ -136,7 +136,7 @@ def _machines(b: Builder, row: Topology) -> None:
         disks = (b.value("VM_EXTRADISKS_LIST") or variables.MAPPED["VM_EXTRADISKS_LIST"].default).split()
         found = [{"size_gib": int(size[1]), "bus": "virtio"} for _disk in disks]
         own = [name for name in ("VM_EXTRADISKS_LIST", "VM_EXTRADISKS_SIZE") if b.value(name)]
-        b.everywhere("extra_disks", found, "VM_EXTRADISKS", *own)
+        b.set_everywhere("extra_disks", found, "VM_EXTRADISKS", *own)
 
 
 def _names(b: Builder, role: str, name: str) -> None:
@@ -165,7 +165,7 @@ def boot(b: Builder) -> None:
         if b.scenario and b.value("LIBVIRT_FIRMWARE"):
             b.ignored["LIBVIRT_FIRMWARE"] = f"the boot mode {mode} sets it to bios"
         if b.scenario:
-            b.everywhere("firmware", "bios", "AGENT_E2E_TEST_BOOT_MODE")
+            b.set_everywhere("firmware", "bios", "AGENT_E2E_TEST_BOOT_MODE")
     elif mode not in ("", "ISO"):
         reasons = {
             "DISKIMAGE": "the appliance's disk image cannot be built or booted; there are ISO, PXE and ISCSI",
@@ -180,7 +180,7 @@ def boot(b: Builder) -> None:
     elif minimal and mode == "ISCSI":
         b.mapped["AGENT_MINIMAL_ISO"] = "boot.mode: iscsi, whose image always is minimal"
     if firmware and not (ours and b.scenario):
-        b.everywhere("firmware", firmware, "LIBVIRT_FIRMWARE")
+        b.set_everywhere("firmware", firmware, "LIBVIRT_FIRMWARE")
     driver = b.value("BMC_DRIVER").lower()
     if driver == "redfish-virtualmedia":
         b.mapped["BMC_DRIVER"] = "boot.mode: redfish, the default"

@@ -39,7 +39,7 @@ def optional_workers(row: Topology) -> bool:
     return row.master.number == 2
 
 
-def forced(topology: str) -> tuple[str, ...]:
+def forced_roles(topology: str) -> tuple[str, ...]:
     """Return the roles whose count the scenario of a topology sets.
 
     dev-scripts overwrites NUM_MASTERS and so on for these roles; the configuration's own value has no effect.

@@ -70,14 +70,14 @@ class _Reader:
             try:
                 self.statement()
             except _Stop as stop:
-                self.problems.append(f"{self.where(start)}: {stop}")
+                self.problems.append(f"{self.place_of(start)}: {stop}")
                 end = self.text.find("\n", self.at)
                 self.at = len(self.text) if end < 0 else end + 1
         if self.problems:
             raise ShellError("\n".join(self.problems))
         return self.found
 
-    def where(self, position: int) -> str:
+    def place_of(self, position: int) -> str:
         return f"{self.source}:{bisect.bisect_left(self.lines, position) + 1}"
 
     def statement(self) -> None:
@@ -138,14 +138,14 @@ class _Reader:
             if file:
                 self.at = file.end()
                 path = self.home(file["path"].replace("$HOME", "~", 1))
-                self.found.append(Assignment(name, path, self.where(start), file=True))
+                self.found.append(Assignment(name, path, self.place_of(start), file=True))
                 self.known.pop(name, None)
                 continue
             value = self.word(name)
             if len(value) > LIMIT:
                 raise _Stop(f"{name}: the value is longer than {LIMIT >> 10} KiB")
             self.known[name] = value
-            self.found.append(Assignment(name, value, self.where(start)))
+            self.found.append(Assignment(name, value, self.place_of(start)))
 
     def word(self, name: str) -> str:
         parts: list[str] = []

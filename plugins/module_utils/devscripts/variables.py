@@ -17,7 +17,7 @@ Kind = Literal["string", "integer", "boolean", "non-empty", "list"]
 Use = Literal["mapped", "refused", "ignored"]
 
 
-class Mapped(NamedTuple):
+class MappedVariable(NamedTuple):
     """A variable with a counterpart: the fields of a profile, how it is read, and dev-scripts' default.
 
     `fields` are paths in a profile, for the documentation; the code of the mapping is in `mapping`, `nodes` and
@@ -29,7 +29,7 @@ class Mapped(NamedTuple):
     default: str = ""
 
 
-class Refused(NamedTuple):
+class RefusedVariable(NamedTuple):
     """A variable without a counterpart: the reason, how it is read, and the default, which changes nothing and is accepted.
 
     The reason is the message for a configuration that sets the variable to anything but its default.
@@ -43,7 +43,7 @@ class Refused(NamedTuple):
 class Row(NamedTuple):
     """One variable for documentation: what becomes of it; its fields, or the reason; how it is read; dev-scripts' default.
 
-    `use` is `mapped`, `refused` or `ignored`. A row of `VARIABLES` is made of `Mapped`, `Refused` or the note for an
+    `use` is `mapped`, `refused` or `ignored`. A row of `VARIABLES` is made of `MappedVariable`, `RefusedVariable` or the note for an
     ignored one.
     """
 
@@ -57,97 +57,105 @@ ROLE_PREFIXES = {"master": "MASTER", "arbiter": "ARBITER", "worker": "WORKER"}
 SIZES = {"VCPU": "vcpus", "MEMORY": "memory_mib", "DISK": "disk_gib"}
 EACH_ROLE = "master, arbiter, worker"
 
-MAPPED: dict[str, Mapped] = {
-    "ADDITIONAL_CAPABILITIES": Mapped("installer.install_config.capabilities.additionalEnabledCapabilities", "list"),
-    "ADDITIONAL_TRUST_BUNDLE": Mapped("installer.install_config.additionalTrustBundle, the content of the file"),
-    "AGENT_BM_HOSTS_IN_INSTALL_CONFIG": Mapped("installer.hosts_in: install-config", "boolean", "false"),
-    "AGENT_BOOT_SERVER_PORT": Mapped("services.http.port", "integer", "8089"),
-    "AGENT_E2E_TEST_BOOT_MODE": Mapped("boot.mode; with PXE and ISCSI also firmware bios", default="ISO"),
-    "AGENT_E2E_TEST_SCENARIO": Mapped("topology, stack, addressing"),
-    "AGENT_ISOLATED_NETWORK": Mapped("hypervisor.egress, the opposite", "boolean", "false"),
-    "AGENT_MINIMAL_ISO": Mapped("boot.mode: minimal", "boolean", "false"),
-    "AGENT_NMSTATE_DHCP": Mapped("nodes.NAME.network_config", "boolean", "false"),
-    "AGENT_PLATFORM_NAME": Mapped("external.platform_name", default="oci"),
-    "AGENT_PLATFORM_TYPE": Mapped("platform", default="baremetal"),
-    "AGENT_ROOT_DEVICE_HINTS": Mapped(f"root_device of {EACH_ROLE}"),
-    "AGENT_USE_APPLIANCE_MODEL": Mapped("boot.mode: config-image", "boolean", "false"),
-    "AGENT_WAIT_FOR_INSTALL_COMPLETE": Mapped("the option --stop-after of agentlab deploy", "boolean", "true"),
-    "ARBITER_DISK": Mapped("arbiter.disk_gib", "integer", "50"),
-    "ARBITER_HOSTNAME_FORMAT": Mapped("arbiter.name_format", default="arbiter-%d"),
-    "ARBITER_MEMORY": Mapped("arbiter.memory_mib", "integer", "8192"),
-    "ARBITER_VCPU": Mapped("arbiter.vcpus", "integer", "4"),
-    "ASSETS_EXTRA_FOLDER": Mapped("installer.manifests_dir"),
-    "BAREMETAL_API_VIP": Mapped("vips.api", "list"),
-    "BAREMETAL_INGRESS_VIP": Mapped("vips.ingress", "list"),
-    "BAREMETAL_NETWORK_NAME": Mapped("network.bridge"),
-    "BAREMETAL_OPERATOR_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
-    "BASELINE_CAPABILITY_SET": Mapped("installer.install_config.capabilities.baselineCapabilitySet"),
-    "BASE_DOMAIN": Mapped("base_domain", default="test.metalkube.org"),
-    "BMC_DRIVER": Mapped("boot.mode: redfish; BMCs are virtual media by Redfish", default="redfish"),
-    "BOND_CONFIG": Mapped("bonds.bond0 of eth0 and eth1, network.interface: bond0", default="none"),
-    "CLUSTER_HOST_PREFIX": Mapped("installer.cluster_network, the family of CLUSTER_SUBNET", "integer"),
-    "CLUSTER_HOST_PREFIX_V4": Mapped("installer.cluster_network.ipv4[0].host_prefix", "integer", "23"),
-    "CLUSTER_HOST_PREFIX_V6": Mapped("installer.cluster_network.ipv6[0].host_prefix", "integer", "64"),
-    "CLUSTER_NAME": Mapped("the option --cluster", default=DEFAULT_CLUSTER),
-    "CLUSTER_SUBNET": Mapped("installer.cluster_network, the family of the value"),
-    "CLUSTER_SUBNET_V4": Mapped("installer.cluster_network.ipv4[0].cidr", default="10.128.0.0/14"),
-    "CLUSTER_SUBNET_V6": Mapped("installer.cluster_network.ipv6[0].cidr", default="fd01::/48"),
-    "DHCP_LEASE_EXPIRY": Mapped("network.lease_minutes", "integer", "60"),
-    "ENABLE_LOCAL_REGISTRY": Mapped("services.registry, which every lab has", "non-empty"),
-    "ENABLE_TWO_NODE_FENCING": Mapped("topology: tnf", "boolean", "false"),
-    "ENABLE_WORKLOAD_PARTITIONING": Mapped("installer.install_config.cpuPartitioningMode: AllNodes", "non-empty"),
-    "EXTERNAL_LOADBALANCER": Mapped(
+MAPPED: dict[str, MappedVariable] = {
+    "ADDITIONAL_CAPABILITIES": MappedVariable(
+        "installer.install_config.capabilities.additionalEnabledCapabilities", "list"
+    ),
+    "ADDITIONAL_TRUST_BUNDLE": MappedVariable(
+        "installer.install_config.additionalTrustBundle, the content of the file"
+    ),
+    "AGENT_BM_HOSTS_IN_INSTALL_CONFIG": MappedVariable("installer.hosts_in: install-config", "boolean", "false"),
+    "AGENT_BOOT_SERVER_PORT": MappedVariable("services.http.port", "integer", "8089"),
+    "AGENT_E2E_TEST_BOOT_MODE": MappedVariable("boot.mode; with PXE and ISCSI also firmware bios", default="ISO"),
+    "AGENT_E2E_TEST_SCENARIO": MappedVariable("topology, stack, addressing"),
+    "AGENT_ISOLATED_NETWORK": MappedVariable("hypervisor.egress, the opposite", "boolean", "false"),
+    "AGENT_MINIMAL_ISO": MappedVariable("boot.mode: minimal", "boolean", "false"),
+    "AGENT_NMSTATE_DHCP": MappedVariable("nodes.NAME.network_config", "boolean", "false"),
+    "AGENT_PLATFORM_NAME": MappedVariable("external.platform_name", default="oci"),
+    "AGENT_PLATFORM_TYPE": MappedVariable("platform", default="baremetal"),
+    "AGENT_ROOT_DEVICE_HINTS": MappedVariable(f"root_device of {EACH_ROLE}"),
+    "AGENT_USE_APPLIANCE_MODEL": MappedVariable("boot.mode: config-image", "boolean", "false"),
+    "AGENT_WAIT_FOR_INSTALL_COMPLETE": MappedVariable("the option --stop-after of agentlab deploy", "boolean", "true"),
+    "ARBITER_DISK": MappedVariable("arbiter.disk_gib", "integer", "50"),
+    "ARBITER_HOSTNAME_FORMAT": MappedVariable("arbiter.name_format", default="arbiter-%d"),
+    "ARBITER_MEMORY": MappedVariable("arbiter.memory_mib", "integer", "8192"),
+    "ARBITER_VCPU": MappedVariable("arbiter.vcpus", "integer", "4"),
+    "ASSETS_EXTRA_FOLDER": MappedVariable("installer.manifests_dir"),
+    "BAREMETAL_API_VIP": MappedVariable("vips.api", "list"),
+    "BAREMETAL_INGRESS_VIP": MappedVariable("vips.ingress", "list"),
+    "BAREMETAL_NETWORK_NAME": MappedVariable("network.bridge"),
+    "BAREMETAL_OPERATOR_LOCAL_IMAGE": MappedVariable("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
+    "BASELINE_CAPABILITY_SET": MappedVariable("installer.install_config.capabilities.baselineCapabilitySet"),
+    "BASE_DOMAIN": MappedVariable("base_domain", default="test.metalkube.org"),
+    "BMC_DRIVER": MappedVariable("boot.mode: redfish; BMCs are virtual media by Redfish", default="redfish"),
+    "BOND_CONFIG": MappedVariable("bonds.bond0 of eth0 and eth1, network.interface: bond0", default="none"),
+    "CLUSTER_HOST_PREFIX": MappedVariable("installer.cluster_network, the family of CLUSTER_SUBNET", "integer"),
+    "CLUSTER_HOST_PREFIX_V4": MappedVariable("installer.cluster_network.ipv4[0].host_prefix", "integer", "23"),
+    "CLUSTER_HOST_PREFIX_V6": MappedVariable("installer.cluster_network.ipv6[0].host_prefix", "integer", "64"),
+    "CLUSTER_NAME": MappedVariable("the option --cluster", default=DEFAULT_CLUSTER),
+    "CLUSTER_SUBNET": MappedVariable("installer.cluster_network, the family of the value"),
+    "CLUSTER_SUBNET_V4": MappedVariable("installer.cluster_network.ipv4[0].cidr", default="10.128.0.0/14"),
+    "CLUSTER_SUBNET_V6": MappedVariable("installer.cluster_network.ipv6[0].cidr", default="fd01::/48"),
+    "DHCP_LEASE_EXPIRY": MappedVariable("network.lease_minutes", "integer", "60"),
+    "ENABLE_LOCAL_REGISTRY": MappedVariable("services.registry, which every lab has", "non-empty"),
+    "ENABLE_TWO_NODE_FENCING": MappedVariable("topology: tnf", "boolean", "false"),
+    "ENABLE_WORKLOAD_PARTITIONING": MappedVariable(
+        "installer.install_config.cpuPartitioningMode: AllNodes", "non-empty"
+    ),
+    "EXTERNAL_LOADBALANCER": MappedVariable(
         "installer.install_config.platform.baremetal.loadBalancer.type: UserManaged", "non-empty"
     ),
-    "EXTERNAL_SUBNET": Mapped("network.ipv4 or network.ipv6, the family of the value"),
-    "EXTERNAL_SUBNET_V4": Mapped("network.ipv4", default="192.168.111.0/24"),
-    "EXTERNAL_SUBNET_V6": Mapped("network.ipv6", default="fd2e:6f44:5dd8:c956::/120"),
-    "FEATURE_GATES": Mapped("installer.install_config.featureGates", "list"),
-    "FEATURE_SET": Mapped("installer.install_config.featureSet"),
-    "FIPS_MODE": Mapped("installer.fips", "boolean", "false"),
-    "INSTALLER_PROXY": Mapped("network.connection: proxied", "non-empty"),
-    "IP_STACK": Mapped("stack", default="v6"),
-    "IRONIC_INSPECTOR_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
-    "IRONIC_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
-    "IRONIC_STATIC_IP_MANAGER_LOCAL_IMAGE": Mapped("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
-    "ISCSI_NETWORK_SUBNET": Mapped("extra_networks[].ipv4, of the network `iscsi`", default="192.168.145"),
-    "KNI_INSTALL_FROM_GIT": Mapped("release.installer.git, the repository of OPENSHIFT_INSTALL_PATH", "non-empty"),
-    "LIBVIRT_FIRMWARE": Mapped(f"firmware of {EACH_ROLE}", default="uefi"),
-    "LOCAL_REGISTRY_PORT": Mapped("services.registry.port", "integer", "5000"),
-    "MASTER_DISK": Mapped("master.disk_gib", "integer", "60"),
-    "MASTER_HOSTNAME_FORMAT": Mapped("master.name_format", default="master-%d"),
-    "MASTER_MEMORY": Mapped("master.memory_mib", "integer", "16384"),
-    "MASTER_VCPU": Mapped("master.vcpus", "integer", "8"),
-    "MIRROR_IMAGES": Mapped("services.registry, in which the lab payload always is", "boolean"),
-    "NETWORKING_MODE": Mapped("addressing"),
-    "NETWORK_CONFIG_FOLDER": Mapped("nodes.NAME.network_config, from the file CLUSTER-NAME.yaml"),
-    "NETWORK_TYPE": Mapped("installer.network_type", default="OVNKubernetes"),
-    "NODES_FILE": Mapped("machines_from, with NODES_PLATFORM=baremetal"),
-    "NODES_PLATFORM": Mapped("machines_from", default="libvirt"),
-    "NTP_SERVERS": Mapped("installer.ntp_sources", "list"),
-    "NUM_ARBITERS": Mapped("arbiter.count", "integer", "0"),
-    "NUM_MASTERS": Mapped("topology, master.count", "integer", "3"),
-    "NUM_WORKERS": Mapped("topology, worker.count", "integer", "2"),
-    "OPENSHIFT_INSTALL_PATH": Mapped("release.installer.git, with KNI_INSTALL_FROM_GIT"),
-    "OPENSHIFT_RELEASE_IMAGE": Mapped("release.image, with release.payload: ocp, or okd by its tag"),
-    "OPENSHIFT_VERSION": Mapped("release.version"),
-    "OS_IMAGE_STREAM": Mapped("installer.install_config.osImageStream"),
-    "PERSONAL_PULL_SECRET": Mapped("installer.pull_secret_file"),
-    "PULL_SECRET_FILE": Mapped("installer.pull_secret_file, unless PERSONAL_PULL_SECRET is set"),
-    "REGISTRY_USER": Mapped("services.registry.username", default="ocp-user"),
-    "SERVICE_SUBNET": Mapped("installer.service_network, the family of the value"),
-    "SERVICE_SUBNET_V4": Mapped("installer.service_network.ipv4", default="172.30.0.0/16"),
-    "SERVICE_SUBNET_V6": Mapped("installer.service_network.ipv6", default="fd02::/112"),
-    "SSH_KEY_FILE": Mapped("installer.ssh_key_file"),
-    "SSH_PUB_KEY": Mapped("installer.ssh_key_file, from `$(cat FILE)`"),
-    "VM_EXTRADISKS": Mapped(f"extra_disks of {EACH_ROLE}", "boolean", "false"),
-    "VM_EXTRADISKS_LIST": Mapped("extra_disks, how many", "list", "vdb"),
-    "VM_EXTRADISKS_SIZE": Mapped("extra_disks[].size_gib", default="8G"),
-    "WORKER_DISK": Mapped("worker.disk_gib", "integer", "60"),
-    "WORKER_HOSTNAME_FORMAT": Mapped("worker.name_format", default="worker-%d"),
-    "WORKER_MEMORY": Mapped("worker.memory_mib", "integer", "8192"),
-    "WORKER_VCPU": Mapped("worker.vcpus", "integer", "4"),
-    "WORKING_DIR": Mapped("hypervisor.state_dir, its folder `agentlab`", default="/opt/dev-scripts"),
+    "EXTERNAL_SUBNET": MappedVariable("network.ipv4 or network.ipv6, the family of the value"),
+    "EXTERNAL_SUBNET_V4": MappedVariable("network.ipv4", default="192.168.111.0/24"),
+    "EXTERNAL_SUBNET_V6": MappedVariable("network.ipv6", default="fd2e:6f44:5dd8:c956::/120"),
+    "FEATURE_GATES": MappedVariable("installer.install_config.featureGates", "list"),
+    "FEATURE_SET": MappedVariable("installer.install_config.featureSet"),
+    "FIPS_MODE": MappedVariable("installer.fips", "boolean", "false"),
+    "INSTALLER_PROXY": MappedVariable("network.connection: proxied", "non-empty"),
+    "IP_STACK": MappedVariable("stack", default="v6"),
+    "IRONIC_INSPECTOR_LOCAL_IMAGE": MappedVariable("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
+    "IRONIC_LOCAL_IMAGE": MappedVariable("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
+    "IRONIC_STATIC_IP_MANAGER_LOCAL_IMAGE": MappedVariable("release.payload_overrides, as any NAME_LOCAL_IMAGE"),
+    "ISCSI_NETWORK_SUBNET": MappedVariable("extra_networks[].ipv4, of the network `iscsi`", default="192.168.145"),
+    "KNI_INSTALL_FROM_GIT": MappedVariable(
+        "release.installer.git, the repository of OPENSHIFT_INSTALL_PATH", "non-empty"
+    ),
+    "LIBVIRT_FIRMWARE": MappedVariable(f"firmware of {EACH_ROLE}", default="uefi"),
+    "LOCAL_REGISTRY_PORT": MappedVariable("services.registry.port", "integer", "5000"),
+    "MASTER_DISK": MappedVariable("master.disk_gib", "integer", "60"),
+    "MASTER_HOSTNAME_FORMAT": MappedVariable("master.name_format", default="master-%d"),
+    "MASTER_MEMORY": MappedVariable("master.memory_mib", "integer", "16384"),
+    "MASTER_VCPU": MappedVariable("master.vcpus", "integer", "8"),
+    "MIRROR_IMAGES": MappedVariable("services.registry, in which the lab payload always is", "boolean"),
+    "NETWORKING_MODE": MappedVariable("addressing"),
+    "NETWORK_CONFIG_FOLDER": MappedVariable("nodes.NAME.network_config, from the file CLUSTER-NAME.yaml"),
+    "NETWORK_TYPE": MappedVariable("installer.network_type", default="OVNKubernetes"),
+    "NODES_FILE": MappedVariable("machines_from, with NODES_PLATFORM=baremetal"),
+    "NODES_PLATFORM": MappedVariable("machines_from", default="libvirt"),
+    "NTP_SERVERS": MappedVariable("installer.ntp_sources", "list"),
+    "NUM_ARBITERS": MappedVariable("arbiter.count", "integer", "0"),
+    "NUM_MASTERS": MappedVariable("topology, master.count", "integer", "3"),
+    "NUM_WORKERS": MappedVariable("topology, worker.count", "integer", "2"),
+    "OPENSHIFT_INSTALL_PATH": MappedVariable("release.installer.git, with KNI_INSTALL_FROM_GIT"),
+    "OPENSHIFT_RELEASE_IMAGE": MappedVariable("release.image, with release.payload: ocp, or okd by its tag"),
+    "OPENSHIFT_VERSION": MappedVariable("release.version"),
+    "OS_IMAGE_STREAM": MappedVariable("installer.install_config.osImageStream"),
+    "PERSONAL_PULL_SECRET": MappedVariable("installer.pull_secret_file"),
+    "PULL_SECRET_FILE": MappedVariable("installer.pull_secret_file, unless PERSONAL_PULL_SECRET is set"),
+    "REGISTRY_USER": MappedVariable("services.registry.username", default="ocp-user"),
+    "SERVICE_SUBNET": MappedVariable("installer.service_network, the family of the value"),
+    "SERVICE_SUBNET_V4": MappedVariable("installer.service_network.ipv4", default="172.30.0.0/16"),
+    "SERVICE_SUBNET_V6": MappedVariable("installer.service_network.ipv6", default="fd02::/112"),
+    "SSH_KEY_FILE": MappedVariable("installer.ssh_key_file"),
+    "SSH_PUB_KEY": MappedVariable("installer.ssh_key_file, from `$(cat FILE)`"),
+    "VM_EXTRADISKS": MappedVariable(f"extra_disks of {EACH_ROLE}", "boolean", "false"),
+    "VM_EXTRADISKS_LIST": MappedVariable("extra_disks, how many", "list", "vdb"),
+    "VM_EXTRADISKS_SIZE": MappedVariable("extra_disks[].size_gib", default="8G"),
+    "WORKER_DISK": MappedVariable("worker.disk_gib", "integer", "60"),
+    "WORKER_HOSTNAME_FORMAT": MappedVariable("worker.name_format", default="worker-%d"),
+    "WORKER_MEMORY": MappedVariable("worker.memory_mib", "integer", "8192"),
+    "WORKER_VCPU": MappedVariable("worker.vcpus", "integer", "4"),
+    "WORKING_DIR": MappedVariable("hypervisor.state_dir, its folder `agentlab`", default="/opt/dev-scripts"),
 }
 
 _APPLIANCE = "the appliance is not built; `boot: {mode: config-image}` has an ISO with its Ignition, and the config image from the start"
@@ -158,56 +166,60 @@ _LANDING = "machines outside of the cluster are `machines` of a profile; see doc
 _OVE = "the ISO without a registry (OVE) cannot be built"
 _ARM = "all machines are x86_64"
 
-REFUSED: dict[str, Refused] = {
-    "AGENT_APPLIANCE_HOTPLUG": Refused(_APPLIANCE, "boolean", "false"),
-    "AGENT_BAREMETAL_IPS": Refused(_BAREMETAL),
-    "AGENT_BAREMETAL_ISO_SERVER": Refused(_BAREMETAL),
-    "AGENT_DEPLOY_MCE": Refused("no operator is installed after the cluster", "non-empty"),
-    "AGENT_DISABLE_AUTOMATED": Refused(
+REFUSED: dict[str, RefusedVariable] = {
+    "AGENT_APPLIANCE_HOTPLUG": RefusedVariable(_APPLIANCE, "boolean", "false"),
+    "AGENT_BAREMETAL_IPS": RefusedVariable(_BAREMETAL),
+    "AGENT_BAREMETAL_ISO_SERVER": RefusedVariable(_BAREMETAL),
+    "AGENT_DEPLOY_MCE": RefusedVariable("no operator is installed after the cluster", "non-empty"),
+    "AGENT_DISABLE_AUTOMATED": RefusedVariable(
         "services of the agent ISO cannot be disabled; `agentlab create unconfigured-ignition --interactive` is near",
         "boolean",
     ),
-    "AGENT_ISO_NO_REGISTRY_BUILD_METHOD": Refused(_OVE, default="script"),
-    "AGENT_OPERATORS": Refused("no operator is installed with the cluster"),
-    "AGENT_STATIC_IP_NODE0_ONLY": Refused("give the first node `addressing: static` in `nodes`", "boolean", "false"),
-    "AGENT_TEST_CASES": Refused("what a test types is `screen_steps` of a node; see docs/hosts.md"),
-    "AGENT_USE_ZTP_MANIFESTS": Refused(
+    "AGENT_ISO_NO_REGISTRY_BUILD_METHOD": RefusedVariable(_OVE, default="script"),
+    "AGENT_OPERATORS": RefusedVariable("no operator is installed with the cluster"),
+    "AGENT_STATIC_IP_NODE0_ONLY": RefusedVariable(
+        "give the first node `addressing: static` in `nodes`", "boolean", "false"
+    ),
+    "AGENT_TEST_CASES": RefusedVariable("what a test types is `screen_steps` of a node; see docs/hosts.md"),
+    "AGENT_USE_ZTP_MANIFESTS": RefusedVariable(
         "the inputs are install-config.yaml and agent-config.yaml; `agentlab create cluster-manifests` makes manifests of them",
         "boolean",
         "false",
     ),
-    "APPLIANCE_IMAGE": Refused(_APPLIANCE, default="quay.io/edge-infrastructure/openshift-appliance:latest"),
-    "ARM_NODES_FILE": Refused(_ARM),
-    "BGP_VIP_MANAGEMENT": Refused(_BGP, "non-empty"),
-    "BGP_VIP_PEER_ADDRESS": Refused(_BGP),
-    "BOND_PRIMARY_INTERFACE": Refused(
+    "APPLIANCE_IMAGE": RefusedVariable(_APPLIANCE, default="quay.io/edge-infrastructure/openshift-appliance:latest"),
+    "ARM_NODES_FILE": RefusedVariable(_ARM),
+    "BGP_VIP_MANAGEMENT": RefusedVariable(_BGP, "non-empty"),
+    "BGP_VIP_PEER_ADDRESS": RefusedVariable(_BGP),
+    "BOND_PRIMARY_INTERFACE": RefusedVariable(
         "two interfaces of a node cannot be in one network without a bond; set BOND_CONFIG", "non-empty"
     ),
-    "DISABLE_MULTICAST": Refused("there is no such fault", "boolean", "false"),
-    "ENABLE_BGP_TOR": Refused(_BGP, "non-empty"),
-    "ENABLE_LLDP_TOR": Refused("there is no LLDP neighbor", "non-empty"),
-    "EXTRA_NODES_FILE": Refused(_EXTRA),
-    "HOST_IP_STACK": Refused("hosts have the addresses of `stack`, no others"),
-    "IGNITION_EXTRA": Refused(
+    "DISABLE_MULTICAST": RefusedVariable("there is no such fault", "boolean", "false"),
+    "ENABLE_BGP_TOR": RefusedVariable(_BGP, "non-empty"),
+    "ENABLE_LLDP_TOR": RefusedVariable("there is no LLDP neighbor", "non-empty"),
+    "EXTRA_NODES_FILE": RefusedVariable(_EXTRA),
+    "HOST_IP_STACK": RefusedVariable("hosts have the addresses of `stack`, no others"),
+    "IGNITION_EXTRA": RefusedVariable(
         "Ignition of the machines is not merged; `agentlab iso ignition` changes that of the ISO"
     ),
-    "LOCAL_REGISTRY_DNS_NAME": Refused("the registry's name is virthost.CLUSTER.DOMAIN"),
-    "NUM_ARM_WORKERS": Refused(_ARM, "integer", "0"),
-    "NUM_EXTRA_WORKERS": Refused(_EXTRA, "integer", "0"),
-    "NUM_LANDINGZONE": Refused(_LANDING, "integer", "0"),
-    "OC_MIRROR_TO_FILE": Refused("nothing is mirrored to files", "non-empty"),
-    "OPENSHIFT_INSTALLER": Refused(
+    "LOCAL_REGISTRY_DNS_NAME": RefusedVariable("the registry's name is virthost.CLUSTER.DOMAIN"),
+    "NUM_ARM_WORKERS": RefusedVariable(_ARM, "integer", "0"),
+    "NUM_EXTRA_WORKERS": RefusedVariable(_EXTRA, "integer", "0"),
+    "NUM_LANDINGZONE": RefusedVariable(_LANDING, "integer", "0"),
+    "OC_MIRROR_TO_FILE": RefusedVariable("nothing is mirrored to files", "non-empty"),
+    "OPENSHIFT_INSTALLER": RefusedVariable(
         "dev-scripts' agent flow runs the installer of the release; set release.installer.binary in the profile"
     ),
-    "OPENSHIFT_RELEASE_STREAM": Refused(
+    "OPENSHIFT_RELEASE_STREAM": RefusedVariable(
         "no release controller is asked for the newest release; set OPENSHIFT_RELEASE_IMAGE", default="5.1"
     ),
-    "OPENSHIFT_RELEASE_TYPE": Refused(
+    "OPENSHIFT_RELEASE_TYPE": RefusedVariable(
         "no release controller is asked for the newest release; set OPENSHIFT_RELEASE_IMAGE", default="nightly"
     ),
-    "REDFISH_EMULATOR_IGNORE_BOOT_DEVICE": Refused("BMCs follow the boot sequence of agentlab", "boolean", "False"),
-    "REGISTRY_BACKEND": Refused("the registry is agentlab's own", default="podman"),
-    "VM_NODES_FILE": Refused("dev-scripts refuses it too"),
+    "REDFISH_EMULATOR_IGNORE_BOOT_DEVICE": RefusedVariable(
+        "BMCs follow the boot sequence of agentlab", "boolean", "False"
+    ),
+    "REGISTRY_BACKEND": RefusedVariable("the registry is agentlab's own", default="podman"),
+    "VM_NODES_FILE": RefusedVariable("dev-scripts refuses it too"),
 }
 
 _DERIVED = "agentlab derives it from the profile"
@@ -339,10 +351,10 @@ def find(name: str) -> tuple[str, Row] | None:
     return next(((key, PATTERNS[key]) for pattern, key in _PATTERNS if pattern.fullmatch(name)), None)
 
 
-def near(name: str) -> str | None:
+def nearest_variable(name: str) -> str | None:
     """Return the variable that a misspelled name is likely to mean.
 
-    None when no name is similar enough (85 %). Families of variables are not looked at.
+    None when no name is similar enough (85 %). Families of variables are not compared.
     """
     found = difflib.get_close_matches(name, [*VARIABLES, *LATER], n=1, cutoff=0.85)
     return found[0] if found else None

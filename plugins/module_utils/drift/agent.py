@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from .checkout import Tree
-from .facts import Disagreement, Facts, compared, same
+from .facts import Disagreement, Facts, disagreements_in, facts_of_names
 
 ACTIONS = "src/commands/actions/action.go"
 _FLAG = re.compile(r"flag\.(?:String|Bool|Int|Int64|Duration)(?:Var)?\((?:&[\w.]+,\s*)?\"([a-z0-9-]+)\",\s*([^,]+),")
@@ -20,15 +20,15 @@ def facts(tree: Tree) -> Facts:
         if not path.endswith("_test.go"):
             flags.update({name: default.strip() for name, default in _FLAG.findall(tree.read(path))})
     steps = {name.lower() for name in _STEP.findall(tree.read(ACTIONS))}
-    return {"flags": flags, "steps": same(steps)}
+    return {"flags": flags, "steps": facts_of_names(steps)}
 
 
-def ours(flags: set[str], steps: set[str]) -> Facts:
+def own_facts(flags: set[str], steps: set[str]) -> Facts:
     """Return the facts of the agent simulator: names of its flags and of its steps."""
-    return {"flags": same(flags), "steps": same({step.replace("-", "") for step in steps})}
+    return {"flags": facts_of_names(flags), "steps": facts_of_names({step.replace("-", "") for step in steps})}
 
 
 def disagreements(upstream: Facts, simulated: Facts) -> Iterator[Disagreement]:
     """Yield flags and steps that one of both does not have."""
     for section in ("flags", "steps"):
-        yield from compared(section, same(set(upstream[section])), simulated[section])
+        yield from disagreements_in(section, facts_of_names(set(upstream[section])), simulated[section])

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..documents import load_yaml
 from .checkout import CheckoutError, Tree
-from .facts import Disagreement, Facts, compared, same
+from .facts import Disagreement, Facts, disagreements_in, facts_of_names
 
 SWAGGER = "swagger.yaml"
 MACHINES = {
@@ -30,13 +30,13 @@ def facts(tree: Tree) -> Facts:
         document = load_yaml(tree.read(SWAGGER), name=f"{tree.repository}:{SWAGGER}")
     except ValueError as error:
         raise CheckoutError(str(error)) from None
-    found: dict[str, dict[str, str]] = described(document)
+    found: dict[str, dict[str, str]] = description_facts(document)
     for name, paths in MACHINES.items():
-        found[f"{name} transitions"] = same({one for path in paths for one in transitions(tree.read(path))})
+        found[f"{name} transitions"] = facts_of_names({one for path in paths for one in transitions(tree.read(path))})
     return found
 
 
-def described(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def description_facts(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Return routes, fields and enumerations of an API description (Swagger 2.0)."""
     routes = {
         f"{method.upper()} {path}": _operation(operation)
@@ -79,7 +79,9 @@ def disagreements(upstream: Facts, ours: Facts) -> Iterator[Disagreement]:
 
     Fields are compared in the definitions that both have.
     """
-    yield from compared("routes", same(set(upstream["routes"])), same(set(ours["routes"])), missing=False)
+    yield from disagreements_in(
+        "routes", facts_of_names(set(upstream["routes"])), facts_of_names(set(ours["routes"])), missing=False
+    )
     shared = {name.partition(".")[0] for name in upstream["fields"]} & {n.partition(".")[0] for n in ours["fields"]}
     for section in ("fields", "enumerations"):
         theirs, own = (
@@ -87,10 +89,10 @@ def disagreements(upstream: Facts, ours: Facts) -> Iterator[Disagreement]:
             for side in (upstream, ours)
         )
         # Ours checks fewer values than upstream documents.
-        yield from compared(section, theirs, own, missing=section == "fields")
+        yield from disagreements_in(section, theirs, own, missing=section == "fields")
     for name in MACHINES:
         section = f"{name} transitions"
-        yield from compared(section, upstream[section], ours[section])
+        yield from disagreements_in(section, upstream[section], ours[section])
 
 
 def _operation(operation: object) -> str:

@@ -21,7 +21,7 @@ class Source(NamedTuple):
     commit: str
 
 
-class Accepted(NamedTuple):
+class AcceptedDifference(NamedTuple):
     """A difference that is known: facts of a source, as a pattern of `section/name`, with the reason."""
 
     source: str
@@ -33,7 +33,7 @@ class Canary(NamedTuple):
     """The table."""
 
     sources: dict[str, Source]
-    accepted: list[Accepted]
+    accepted: list[AcceptedDifference]
 
     def split(
         self, source: str, found: Iterable[Disagreement]
@@ -75,7 +75,7 @@ def read(path: Path) -> Canary:
             raise ValueError(f"{path}: accepted[{at}]: must have the fields source, fact and reason")
         if row["source"] not in SOURCES:
             raise ValueError(f"{path}: accepted[{at}].source: {row['source']!r} is not one of {', '.join(SOURCES)}")
-        accepted.append(Accepted(str(row["source"]), str(row["fact"]), str(row["reason"])))
+        accepted.append(AcceptedDifference(str(row["source"]), str(row["fact"]), str(row["reason"])))
     return Canary(sources, accepted)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from ..devscripts import scenarios, variables
 from ..plan.topologies import TOPOLOGIES
 from .checkout import Tree
-from .facts import Disagreement, Facts, compared, same
+from .facts import Disagreement, Facts, disagreements_in, facts_of_names
 
 SCRIPTS = ("common.sh", "network.sh", "logging.sh", "utils.sh", "ocp_install_env.sh", "01_install_requirements.sh",
            "02_configure_host.sh", "oc_mirror.sh", "validation.sh", "release_info.sh")  # fmt: skip
@@ -44,7 +44,7 @@ def facts(tree: Tree) -> Facts:
         if re.match(r"NUM_|(MASTER|ARBITER|WORKER)_(VCPU|MEMORY|DISK)$", name)
     }
     read = {name: " or ".join(sorted(filter(None, values))) for name, values in found.items() if name not in INTERNAL}
-    return {"variables": dict(sorted(read.items())), "presets": presets, "named": same(named)}
+    return {"variables": dict(sorted(read.items())), "presets": presets, "named": facts_of_names(named)}
 
 
 def disagreements(upstream: Facts) -> Iterator[Disagreement]:
@@ -60,7 +60,7 @@ def disagreements(upstream: Facts) -> Iterator[Disagreement]:
             yield Disagreement("variables", name, "agentlab has a row for it, upstream no longer names it")
         elif row.default and value and row.default not in value.split(" or "):
             yield Disagreement("defaults", name, f"upstream: {value}; agentlab: {row.default}")
-    yield from compared("presets", upstream["presets"], _presets(upstream["presets"]))
+    yield from disagreements_in("presets", upstream["presets"], _presets(upstream["presets"]))
 
 
 def _presets(upstream: Mapping[str, str]) -> dict[str, str]:

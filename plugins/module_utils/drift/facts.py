@@ -40,7 +40,7 @@ def changes(before: Facts, after: Facts) -> Iterator[Change]:
                 yield Change(section, name, old.get(name), new.get(name))
 
 
-def compared(
+def disagreements_in(
     section: str, upstream: Mapping[str, str], ours: Mapping[str, str], *, missing: bool = True, gone: bool = True
 ) -> Iterator[Disagreement]:
     """Yield the names that one side alone has, and those with another value.
@@ -58,6 +58,6 @@ def compared(
             yield Disagreement(section, name, f"upstream: {upstream[name]}; agentlab: {ours[name]}")
 
 
-def same(names: Mapping[str, str] | set[str] | frozenset[str]) -> dict[str, str]:
+def facts_of_names(names: Mapping[str, str] | set[str] | frozenset[str]) -> dict[str, str]:
     """Return names as facts without a value."""
     return dict.fromkeys(sorted(names), "")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .checkout import CheckoutError, Tree
-from .facts import Disagreement, Facts, compared, same
+from .facts import Disagreement, Facts, disagreements_in, facts_of_names
 
 CASES = "cmd/openshift-install/testdata/agent/"
 _TARGET = re.compile(r"openshift-install agent (create [a-z-]+|graph|wait-for [a-z-]+)")
@@ -27,14 +27,14 @@ def facts(tree: Tree) -> Facts:
         raise CheckoutError(
             f"{tree.repository}: commit {tree.commit[:12]} has no cases in {CASES}; they may have been moved"
         )
-    return {"cases": cases, "targets": same(targets), "checks": same(checks)}
+    return {"cases": cases, "targets": facts_of_names(targets), "checks": facts_of_names(checks)}
 
 
-def ours(targets: set[str]) -> Facts:
+def own_facts(targets: set[str]) -> Facts:
     """Return the facts of our command line: its targets, as `create image`."""
-    return {"targets": same(targets)}
+    return {"targets": facts_of_names(targets)}
 
 
 def disagreements(upstream: Facts, known: Facts) -> Iterator[Disagreement]:
     """Yield targets that a case creates and ours do not have. Cases are reported as changes; `tests/conformance` runs them."""
-    yield from compared("targets", upstream["targets"], known["targets"], gone=False)
+    yield from disagreements_in("targets", upstream["targets"], known["targets"], gone=False)

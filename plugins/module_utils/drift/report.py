@@ -10,10 +10,10 @@ from .facts import Change, Disagreement
 _MOST = 200
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """A source that was compared.
 
-    commits: the one that ours was compared with last and the one that is looked at, each with its date; the first is
+    commits: the one that ours was compared with last and the one that is inspected, each with its date; the first is
     empty when the checkout does not have it. problem: why it could not be compared, empty if it was.
     """
 
@@ -26,7 +26,7 @@ class Compared(NamedTuple):
     problem: str = ""
 
 
-def page(found: Sequence[Compared]) -> str:
+def page(found: Sequence[Comparison]) -> str:
     """Return the page of all sources."""
     lines = ["# Drift", "", "What has changed upstream, and what of agentlab no longer agrees.", ""]
     lines += ["| source | from | to | changes | disagreements | accepted |", "|---|---|---|---|---|---|"]

@@ -218,7 +218,7 @@ def _object(value: dict[str, object], rule: dict[str, object], minor: int, path:
         inner = rule.get(key)
         if inner is None:
             found.append(f"{path}: unknown key {key}")
-        elif not isinstance(inner, rules.Since):
+        elif not isinstance(inner, rules.NewField):
             _shape(item, inner, minor, f"{path}.{key}", found)
         elif inner.minor > minor:
             found.append(f"{path}: key {key} is not known before version 3.{inner.minor}.0")

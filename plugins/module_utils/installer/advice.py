@@ -35,14 +35,14 @@ def of_hosts(hosts: list[Host], rendezvous: str, expected: int) -> list[str]:
         if name:
             first = names.setdefault(name, index)
             if first != index:
-                lines.append(f'hosts[{index}].hostname: "{name}" is the name of hosts[{first}], too')
+                lines.append(f'hosts[{index}].hostname: "{name}" duplicates hosts[{first}]')
             why = check.subdomain(name)
             if why:
                 lines.append(f'hosts[{index}].hostname: "{name}" is not a valid host name: {why}')
         for ip in dict.fromkeys(_canonical(ip) for ip in static_ips(host.get("networkConfig"))):
             first = addresses.setdefault(ip, index)
             if first != index:
-                lines.append(f"hosts[{index}].networkConfig: {ip} is an address of hosts[{first}], too")
+                lines.append(f"hosts[{index}].networkConfig: {ip} duplicates an address of hosts[{first}]")
     static = all(static_ips(host.get("networkConfig")) and not _dynamic(host["networkConfig"]) for host in hosts)
     if rendezvous and hosts and len(hosts) >= expected and static and _canonical(rendezvous) not in addresses:
         lines.append(f"rendezvousIP: no host has the address {rendezvous}")
@@ -52,7 +52,7 @@ def of_hosts(hosts: list[Host], rendezvous: str, expected: int) -> list[str]:
 def of_pull_secret(text: str) -> list[str]:
     """About a pull secret that is valid: entries that no registry will take. Values are not shown.
 
-    An `auth` must be base64 text; entries without one are not looked at.
+    An `auth` must be base64 text; entries without one are not checked.
     """
     try:
         auths = load_json(text, name="pullSecret")["auths"]

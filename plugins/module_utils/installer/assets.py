@@ -62,7 +62,7 @@ def _has_networks(peek: Peek) -> bool:
 def _infra_env_file(build: Build) -> dict[str, Any]:
     if not build.profile.unconfigured_from_install_config:
         ignition.missing_infra_env()
-    return made(infra_env(_needs_install_config(build), agent_settings(build), build.profile))
+    return asset_value(infra_env(_needs_install_config(build), agent_settings(build), build.profile))
 
 
 def _needs_install_config(build: Build) -> InstallConfig:
@@ -90,7 +90,7 @@ def _load_aci(build: Build, texts: Texts) -> dict[str, Any]:
     return {"Config": aci, "File": text}
 
 
-def made(value: Mapping[str, object]) -> dict[str, Any]:
+def asset_value(value: Mapping[str, object]) -> dict[str, Any]:
     """A manifest as the value of its asset: as data, and as the text of its file."""
     return {"Config": value, "File": dump(value)}
 
@@ -236,12 +236,12 @@ ASSETS: tuple[Asset, ...] = (
           sources=(f"{_CM}/pull-secret.yaml",), files=_file(f"{_CM}/pull-secret.yaml", SECRET),
           possible=_has_install_config),
     Asset("InfraEnv Config", "*manifests.InfraEnv", (_IC, _AC, _RI),
-          generate=lambda b: made(infra_env(_needs_install_config(b), agent_settings(b), b.profile)),
-          load=lambda b, texts: made(complete_infra_env(load_infra_env(one_text(texts)), b.profile)),
+          generate=lambda b: asset_value(infra_env(_needs_install_config(b), agent_settings(b), b.profile)),
+          load=lambda b, texts: asset_value(complete_infra_env(load_infra_env(one_text(texts)), b.profile)),
           sources=(f"{_CM}/infraenv.yaml",), files=_file(f"{_CM}/infraenv.yaml", SECRET), possible=_has_install_config),
     Asset("InfraEnv Config File", "*manifests.InfraEnvFile",
           generate=_infra_env_file,
-          load=lambda b, texts: made(complete_infra_env(load_infra_env(one_text(texts)), b.profile)),
+          load=lambda b, texts: asset_value(complete_infra_env(load_infra_env(one_text(texts)), b.profile)),
           sources=(f"{_CM}/infraenv.yaml",), volatile=True),
     Asset("NMState Config", "*manifests.NMStateConfig", (_AH, _IC, _RI), generate=_make_nmstate, load=_load_nmstate,
           sources=(f"{_CM}/nmstateconfig.yaml",), files=_file(f"{_CM}/nmstateconfig.yaml", SECRET), possible=_has_networks),
@@ -249,12 +249,12 @@ ASSETS: tuple[Asset, ...] = (
           load=_load_aci, sources=(f"{_CM}/agent-cluster-install.yaml",),
           files=_file(f"{_CM}/agent-cluster-install.yaml", SECRET), possible=_has_install_config),
     Asset("ClusterDeployment Config", "*manifests.ClusterDeployment", (_IC, _RI),
-          generate=lambda b: made(cluster_deployment(_needs_install_config(b), b.profile)),
+          generate=lambda b: asset_value(cluster_deployment(_needs_install_config(b), b.profile)),
           load=lambda _b, texts: {"Config": load_cluster_deployment(one_text(texts)), "File": one_text(texts)},
           sources=(f"{_CM}/cluster-deployment.yaml",), files=_file(f"{_CM}/cluster-deployment.yaml"),
           possible=_has_install_config),
     Asset("ClusterImageSet Config", "*manifests.ClusterImageSet", (_IC, _RI),
-          generate=lambda b: made(cluster_image_set(b[_IC], b.release_image, b.version, b.profile)),
+          generate=lambda b: asset_value(cluster_image_set(b[_IC], b.release_image, b.version, b.profile)),
           load=lambda b, texts: {"Config": load_cluster_image_set(one_text(texts), b.release_image),
                                  "File": one_text(texts)},
           sources=(f"{_CM}/cluster-image-set.yaml",), files=_file(f"{_CM}/cluster-image-set.yaml")),
@@ -304,7 +304,7 @@ ASSETS: tuple[Asset, ...] = (
           # The inputs first: of them releases up to 4.18 make the InfraEnv.
           (_IC, _AC, "InfraEnv Config File", "Agent PullSecret", "ClusterImageSet Config", "NMState Config",
            "Mirror Registries Config", "Agent Installer API Auth Config", "Agent Installer InfraEnv ID"),
-          generate=ignition.unconfigured, volatile=True,
+          generate=ignition.unconfigured_config, volatile=True,
           files=lambda value: {"unconfigured-agent.ign": (dumps(value["Config"]), 0o644)}),
     *(Asset(f"Agent {name} ISO", "*image.Ignition",
             ("InfraEnv Config", "Agent PullSecret", "ClusterImageSet Config", "NMState Config", _AC, _AH, *MIRROR, "Base ISO Image",

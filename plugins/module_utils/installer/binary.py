@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 
 from ..documents import DocumentError, load_json, load_yaml, read_file
-from ..files import staging
+from ..files import staging_directory
 from ..log import ALIASES, LEVELS, LOG_FILE
 from ..state import write_atomic
 from ..vocabulary import BOOT_ARTIFACTS, RunFile
@@ -43,11 +43,11 @@ _LEFT = (FILENAME, RunFile.RENDEZVOUS_IP, RunFile.KUBECONFIG, RunFile.PASSWORD)
 _PUBLIC = (BOOT_ARTIFACTS, RunFile.RENDEZVOUS_IP)
 _PASSWORD = re.compile(r",? and password: .*", re.DOTALL)
 
-Say = Callable[[str, str], None]
+Report = Callable[[str, str], None]
 
 
 @dataclass(frozen=True)
-class Given:
+class InstallerBuild:
     """program: the build; directory: the assets; collection: root of this collection, for `oc`; cache: for its base ISOs.
 
     release_image: pullspec of what it installs, "" for its own; os_image: URL of another base ISO.
@@ -81,15 +81,15 @@ def without_password(text: str) -> str:
     return _PASSWORD.sub("", text)
 
 
-class Running:
-    """A started program whose messages go to `say`; leaving the context ends it with all that it started.
+class RunningProgram:
+    """A started program whose messages go to `report`; leaving the context ends it with all that it started.
 
     `failure` is the text of its last error.
     """
 
-    def __init__(self, command: list[str], environment: Mapping[str, str], say: Say) -> None:
+    def __init__(self, command: list[str], environment: Mapping[str, str], report: Report) -> None:
         self.failure = ""
-        self._say = say
+        self._report = report
         self._process = subprocess.Popen(
             command,
             env=dict(environment),
@@ -106,7 +106,7 @@ class Running:
             level, text = message(line.decode(errors="replace").rstrip())
             if level in ("error", "fatal"):
                 self.failure = text
-            self._say(level, text)
+            self._report(level, text)
 
     @property
     def failed(self) -> bool:
@@ -114,7 +114,7 @@ class Running:
         return bool(self._process.poll())
 
     def wait(self, seconds: float) -> int | None:
-        """Return its exit code, as a shell's; None when it has not ended within this time.
+        """Return its exit code, as a shell's; None when it timed out.
 
         seconds: the longest wait. A program that a signal ended has 128 and the signal's number.
         """
@@ -125,7 +125,7 @@ class Running:
         self._reader.join(_STOP_SECONDS)
         return code if code >= 0 else 128 - code
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> RunningProgram:
         return self
 
     def __exit__(
@@ -141,7 +141,7 @@ class Running:
         self._reader.join(_STOP_SECONDS)
 
 
-def create(given: Given, targets: Iterable[str], say: Say, *, check: bool = False) -> list[str]:
+def create(given: InstallerBuild, targets: Iterable[str], report: Report, *, check: bool = False) -> list[str]:
     """Run `agent create TARGET` for each target and return the changed files, relative to the directory.
 
     It works on a copy of the inputs, because it deletes them. Nothing changes with the same inputs, program and release.
@@ -154,7 +154,7 @@ def create(given: Given, targets: Iterable[str], say: Say, *, check: bool = Fals
         return []
     if check:
         return [FILENAME]
-    with staging(given.directory) as work:
+    with staging_directory(given.directory) as work:
         assets, out = work / "assets", work / "out"
         for name in inputs:
             _copy(given.directory / name, assets / name)
@@ -162,7 +162,7 @@ def create(given: Given, targets: Iterable[str], say: Say, *, check: bool = Fals
         environment = prepare(given, work)
         for target in targets:
             try:
-                _run([str(given.program), "agent", "create", target, "--dir", str(assets)], environment, say)
+                _run([str(given.program), "agent", "create", target, "--dir", str(assets)], environment, report)
             finally:
                 _keep_log(assets / LOG_FILE, given.directory / LOG_FILE)
             # The next target deletes what is its input: keep it now.
@@ -197,7 +197,7 @@ def discard(directory: Path) -> None:
             (directory / name).unlink(missing_ok=True)
 
 
-def prepare(given: Given, work: Path, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+def prepare(given: InstallerBuild, work: Path, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Return the environment of the program, whose home, tools and trusted certificates are made below `work`.
 
     work: an empty directory that must outlive the program; more: other programs of the collection, as `_TOOLS`. HOME is in
@@ -264,14 +264,14 @@ def release_of(directory: Path) -> str:
         return ""
 
 
-def _run(command: list[str], environment: Mapping[str, str], say: Say) -> None:
+def _run(command: list[str], environment: Mapping[str, str], report: Report) -> None:
     try:
-        with Running(command, environment, say) as program:
+        with RunningProgram(command, environment, report) as program:
             code = program.wait(CREATE_SECONDS)
     except OSError as error:
         raise InstallerError(f"{command[0]} cannot be started: {error.strerror}") from error
     if code is None:
-        raise InstallerError(f"{shlex.join(command[:4])} has not ended within {CREATE_SECONDS // 60} minutes")
+        raise InstallerError(f"{shlex.join(command[:4])} timed out after {CREATE_SECONDS // 60} minutes")
     if code:
         raise InstallerError(
             f"{shlex.join(command[:4])} ended with exit code {code}: {program.failure or 'it gave no reason'}"
@@ -315,7 +315,7 @@ def _hash(path: Path) -> str:
         return ""
 
 
-def _digest(given: Given, targets: list[str], inputs: list[str]) -> str:
+def _digest(given: InstallerBuild, targets: list[str], inputs: list[str]) -> str:
     build = given.program.stat()
     facts = [
         *(str(given.program), build.st_size, build.st_mtime_ns, given.release_image, given.os_image, targets),

@@ -230,7 +230,7 @@ class Build:
             return self.release().version
         except RegistryError as error:
             raise InstallerError(
-                f"the version of the release is not known: {error}; set AGENTLAB_RELEASE_VERSION to do without"
+                f"the version of the release is not known: {error}; set AGENTLAB_RELEASE_VERSION instead"
             ) from error
 
     @functools.cached_property
@@ -252,24 +252,24 @@ class Build:
         The inputs are those fetched so far, or else the install-config that is being loaded. One object serves all
         calls with the same inputs. Errors of the registry, `RegistryError`, come when it is read.
         """
-        config = self._maybe("Install Config") or self.hint
+        config = self._optional_asset("Install Config") or self.hint
         secret = config.get("pullSecret") or ""
-        manifest = self._maybe("Agent PullSecret")
+        manifest = self._optional_asset("Agent PullSecret")
         if manifest:
             secret = manifest["stringData"][".dockerconfigjson"]
-        conf = self._maybe("Mirror Registries Config")
+        conf = self._optional_asset("Mirror Registries Config")
         registries: Sequence[ImageSource] = mirrors.parse(conf["File"]) if conf else [
             {"source": entry.get("source", ""), "mirrors": entry.get("mirrors") or []}
             for entry in config.get("imageDigestSources") or config.get("imageContentSources") or []
         ]  # fmt: skip
-        bundle = (self._maybe("Mirror Registries Certificate File") or {}).get("File") or config.get(
+        bundle = (self._optional_asset("Mirror Registries Certificate File") or {}).get("File") or config.get(
             "additionalTrustBundle", ""
         )
         try:
             auths = (load_json(secret, name="pull secret") if secret else {}).get("auths", {})
         except (ValueError, AttributeError):
             auths = {}
-        infra = self._maybe("InfraEnv Config") or self._maybe("InfraEnv Config File") or {}
+        infra = self._optional_asset("InfraEnv Config") or self._optional_asset("InfraEnv Config File") or {}
         arch = (infra.get("Config", {}).get("spec") or {}).get("cpuArchitecture") or (
             config.get("controlPlane", {}).get("architecture", "amd64")
         )
@@ -309,7 +309,7 @@ class Build:
         The stream is the one that the cluster requests, or the release's own. Returns "coreos" or "coreos10": the
         beginning of the ISO's name in the payload's OS image.
         """
-        aci = (self._maybe("AgentClusterInstall Config") or {}).get("Config")
+        aci = (self._optional_asset("AgentClusterInstall Config") or {}).get("Config")
         stream = overrides_of(aci).get("osImageStream") or default_stream(self.version)
         return of_version(self.version).os_streams.get(stream, "coreos")
 
@@ -319,7 +319,7 @@ class Build:
         digest = self.release_facts["os_images"].rpartition("@")[2]
         return self.options.cache / "image_cache" / digest.replace(":", "-").replace("/", "_")
 
-    def _maybe(self, name: str) -> Any:
+    def _optional_asset(self, name: str) -> Any:
         try:
             return self.store.value(name)
         except KeyError:

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..files import staging
+from ..files import staging_directory
 from ..log import Log
 from ..vocabulary import Exit
 from . import cluster_record, install_config
 from .assets import ASSETS
-from .binary import Given, Running, Say, prepare, without_password
+from .binary import InstallerBuild, Report, RunningProgram, prepare, without_password
 from .errors import InstallerError
 from .state import FILENAME as STATE
 from .store import Store
@@ -60,10 +60,10 @@ class Result:
     bundle: str = ""
 
 
-def create(given: Given, hosts: Hosts, say: Say, *, seconds: float) -> Result:
+def create(given: InstallerBuild, hosts: Hosts, report: Report, *, seconds: float) -> Result:
     """Create the cluster of `given.directory`, and wait until it is complete. Raises `InstallerError` for a program that cannot be run.
 
-    say: gets the messages of the program, and of `gather bootstrap` after a bootstrap that failed; seconds: the longest
+    report: gets the messages of the program, and of `gather bootstrap` after a bootstrap that failed; seconds: the longest
     time. Where a run was interrupted after it had begun to create machines, the same program waits for the rest. Leaving
     by an exception ends the program with all that it started.
     """
@@ -78,9 +78,9 @@ def create(given: Given, hosts: Hosts, say: Say, *, seconds: float) -> Result:
     end = time.monotonic() + seconds
 
     def keep(level: str, text: str) -> None:
-        say(level, without_password(text))
+        report(level, without_password(text))
 
-    with staging(directory) as work:
+    with staging_directory(directory) as work:
         environment = prepare(given, work, _SIMULATORS)
         for words in _steps(directory):
             with _extra_manifests(directory, work, words):
@@ -123,32 +123,34 @@ def _extra_manifests(directory: Path, work: Path, words: tuple[str, ...]) -> Ite
 
 
 def _run(
-    given: Given,
+    given: InstallerBuild,
     words: tuple[str, ...],
     more: tuple[str, ...],
     environment: Mapping[str, str],
-    say: Say,
+    report: Report,
     seconds: float,
 ) -> tuple[int | None, str]:
     """Return exit code, None after `seconds`, and the last error of the program."""
     command = [str(given.program), *words, "--dir", str(given.directory), "--log-level", "debug", *more]
     try:
-        with Running(command, environment, say) as program:
+        with RunningProgram(command, environment, report) as program:
             code = program.wait(max(seconds, 0))
     except OSError as error:
         raise InstallerError(f"{given.program} cannot be started: {error.strerror}") from error
     return code, program.failure
 
 
-def _error(given: Given, words: tuple[str, ...], code: int | None, failure: str, seconds: float) -> str:
+def _error(given: InstallerBuild, words: tuple[str, ...], code: int | None, failure: str, seconds: float) -> str:
     what = shlex.join([str(given.program), *words])
     if code is None:
-        return f"{what} has not ended within {seconds / 60:.0f} minutes"
+        return f"{what} timed out after {seconds / 60:.0f} minutes"
     meaning = f" ({MEANINGS[code]})" if code in MEANINGS else ""
     return f"{what} ended with exit code {code}{meaning}: {failure or 'it gave no reason'}"
 
 
-def _gathered(given: Given, hosts: Hosts, environment: Mapping[str, str], say: Say, before: set[Path]) -> str:
+def _gathered(
+    given: InstallerBuild, hosts: Hosts, environment: Mapping[str, str], report: Report, before: set[Path]
+) -> str:
     """Return the path of the bootstrap's logs, "" without: the program's own bundle, or else what `gather bootstrap` fetches."""
     directory = given.directory
 
@@ -166,7 +168,7 @@ def _gathered(given: Given, hosts: Hosts, environment: Mapping[str, str], say: S
         "--key",
         str(hosts.key),
     )
-    code, failure = _run(given, ("gather", "bootstrap"), more, environment, say, GATHER_SECONDS)
+    code, failure = _run(given, ("gather", "bootstrap"), more, environment, report, GATHER_SECONDS)
     if code != Exit.OK:
-        say("warning", f"the logs of the bootstrap could not be gathered: {failure or 'no reason was given'}")
+        report("warning", f"the logs of the bootstrap could not be gathered: {failure or 'no reason was given'}")
     return newest()

@@ -21,7 +21,7 @@ _ADDED: Mapping[str, tuple[str, ...]] = {"None": (), **LATEST.capability_sets, "
 CAPABILITIES = tuple(sorted(name for names in _ADDED.values() for name in names))
 
 
-def protected(gate: str) -> str:
+def protected_text(gate: str) -> str:
     """The text for a field whose gate is off."""
     return (
         f"this field is protected by the {gate} feature gate which must be enabled through either the "
@@ -29,7 +29,7 @@ def protected(gate: str) -> str:
     )
 
 
-def enabled(config: InstallConfig, profile: ReleaseProfile, gate: str) -> bool:
+def gate_enabled(config: InstallConfig, profile: ReleaseProfile, gate: str) -> bool:
     """Return whether `gate` is on with this feature set and release.
 
     A valid `featureGates` entry decides, the last one first; without one, the release's default or the feature set.
@@ -86,8 +86,8 @@ def validate(config: InstallConfig, profile: ReleaseProfile, distribution: Distr
         elif not _BOOLEAN.fullmatch(match[1]):
             errors.invalid(path, gate, f"{text}, could not parse boolean value")
     for gate, field in _protected_fields(config, profile):
-        if not enabled(config, profile, gate):
-            errors.forbidden(field, protected(gate))
+        if not gate_enabled(config, profile, gate):
+            errors.forbidden(field, protected_text(gate))
     _capabilities(config, errors)
     partitioning = config.get("cpuPartitioningMode", "")
     if partitioning and partitioning not in ("None", "AllNodes"):

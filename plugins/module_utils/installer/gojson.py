@@ -77,13 +77,13 @@ class _Scanner:
 
     def _fail(self, where: str) -> JsonError:
         # At the end encoding/json sees one blank more, so that a truncated literal is reported as such.
-        return JsonError(f"invalid character {_quote(self._here() or ' ')} {where}")
+        return JsonError(f"invalid character {_quote(self._character() or ' ')} {where}")
 
-    def _here(self) -> str:
+    def _character(self) -> str:
         return self.text[self.at : self.at + 1]
 
     def _skip(self) -> str:
-        while (character := self._here()) and character in _BLANK:
+        while (character := self._character()) and character in _BLANK:
             self.at += 1
         return character
 
@@ -156,7 +156,7 @@ class _Scanner:
             word = _LITERALS[character]
             for expected in word[1:]:
                 self.at += 1
-                if self._here() != expected:
+                if self._character() != expected:
                     raise self._fail(f"in literal {word} (expecting {_quote(expected)})")
             self.at += 1
         elif character == "-" or "0" <= character <= "9":
@@ -165,29 +165,29 @@ class _Scanner:
             raise self._fail("looking for beginning of value")
 
     def _number(self) -> None:
-        if self._here() == "-":
+        if self._character() == "-":
             self.at += 1
             if not self._digit():
                 raise self._fail("in numeric literal")
-        if self._here() == "0":
+        if self._character() == "0":
             self.at += 1
         else:
             self._digits()
-        if self._here() == ".":
+        if self._character() == ".":
             self.at += 1
             if not self._digit():
                 raise self._fail("after decimal point in numeric literal")
             self._digits()
-        if self._here() in ("e", "E"):
+        if self._character() in ("e", "E"):
             self.at += 1
-            if self._here() in ("+", "-"):
+            if self._character() in ("+", "-"):
                 self.at += 1
             if not self._digit():
                 raise self._fail("in exponent of numeric literal")
             self._digits()
 
     def _digit(self) -> bool:
-        return "0" <= self._here() <= "9"
+        return "0" <= self._character() <= "9"
 
     def _digits(self) -> None:
         self.at = self._end(_DIGITS)
@@ -200,7 +200,7 @@ class _Scanner:
         self.at += 1
         while True:
             self.at = self._end(_PLAIN)
-            character = self._here()
+            character = self._character()
             if not character:
                 raise JsonError(_END)
             if character == '"':
@@ -209,11 +209,11 @@ class _Scanner:
             if character != "\\":
                 raise self._fail("in string literal")
             self.at += 1
-            escape = self._here()
+            escape = self._character()
             if escape == "u":
                 for __ in range(4):
                     self.at += 1
-                    if not self._here() or self._here() not in _HEX:
+                    if not self._character() or self._character() not in _HEX:
                         raise self._fail("in \\u hexadecimal character escape")
             elif not escape or escape not in 'bfnrt\\/"':
                 raise self._fail("in string escape code")

@@ -1,4 +1,4 @@
-"""The Ignition configs of live hosts: `install`, for a cluster that is known, and `unconfigured`, for one that comes later."""
+"""The Ignition configs of live hosts: `install`, for a cluster that is known, and `unconfigured_config`, for one that comes later."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .live_env import (
     rendezvous_env,
     template_data,
 )
-from .models import AgentConfig, Host, Manifest, Mirrored
+from .models import AgentConfig, Host, Manifest, MirroredRegistry
 from .yamlio import dump
 
 _ENABLED = (
@@ -166,7 +166,7 @@ def _warn_of_rendezvous(build: Build, ip: str) -> None:
         build.log.warning(f"the rendezvous IP {ip} is in none of the machine networks: {networks}")
 
 
-def unconfigured(build: Build) -> dict[str, Any]:
+def unconfigured_config(build: Build) -> dict[str, Any]:
     """The live config of hosts that get their cluster later, from a config image or from users.
 
     Returns {"Config": Ignition document, "CPUArch": RPM's name of the architecture}. Raises `InstallerError` for
@@ -222,7 +222,7 @@ def _unconfigured(
     build: Build,
     infra: Mapping[str, Any],
     networks: list[dict[str, str]],
-    registries: list[Mirrored] | None = None,
+    registries: list[MirroredRegistry] | None = None,
     bundle: str = "",
 ) -> tuple[Config, dict[str, Any]]:
     """The live config of hosts without a cluster, to be completed, and what its text assets were rendered with.

@@ -235,7 +235,7 @@ def _write_minimal(build: Build, parts: Artifacts, target: Path, rootfs: Path) -
             f"no RootFSURL found for {parts['arch']}: give bootArtifactsBaseURL in agent-config.yaml, or boot the image "
             "with the kernel argument coreos.live.rootfs_url=URL"
         )
-    with files.staging(target.parent) as work:
+    with files.staging_directory(target.parent) as work:
         plain = work / target.name
         minimal.make(base, plain, url)
         with LiveIso(plain) as iso:

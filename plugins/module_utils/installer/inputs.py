@@ -6,12 +6,12 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..documents import DocumentError, decoded
+from ..documents import DocumentError, decode_text
 from . import advice, agent_config, install_config, mirrors, pem, validation
 from .build import Build
 from .errors import InstallerError
 from .models import AgentConfig, Host, ImageSource, InstallConfig
-from .schema import ordered
+from .schema import order_keys
 from .shapes import INSTALL_CONFIG
 from .yamlio import dump, load_all
 
@@ -26,7 +26,7 @@ def one_text(texts: Texts) -> str:
 
 def _decoded(data: bytes, name: str) -> str:
     try:
-        return decoded(data, name=name)
+        return decode_text(data, name=name)
     except DocumentError as error:
         raise InstallerError(
             f"failed to unmarshal {name}: error converting YAML to JSON: yaml: line {error.line}: {error.problem} "
@@ -39,7 +39,7 @@ def load_install_config(build: Build, texts: Texts) -> InstallConfig:
     config = install_config.parse(one_text(texts), build.log, lenient=build.options.lenient)
     build.hint = config
     install_config.set_defaults(config, build.profile, build.version)
-    result: InstallConfig = ordered(config, INSTALL_CONFIG)
+    result: InstallConfig = order_keys(config, INSTALL_CONFIG)
     validation.validate(result, build)
     _advise(build, advice.of_pull_secret(result.get("pullSecret") or ""))
     return result

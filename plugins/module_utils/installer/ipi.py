@@ -24,7 +24,7 @@ def validate(text: str, profile: ReleaseProfile, version: str, log: Log) -> None
     """Raise `InstallerError` with all that openshift-install would refuse in an install-config, in its words.
 
     text: of the file; profile, version: of the release; log: gets warnings. What is wrong with the file alone comes
-    first; what the infrastructure needs in addition is looked at in a file that is right.
+    first; what the infrastructure needs in addition is checked in a file that is right.
     """
     config = install_config.parse(text, log)
     install_config.set_defaults(config, profile, version)

@@ -17,7 +17,7 @@ from . import mirrors
 from .build import Build
 from .errors import InstallerError
 from .hardware import requirements
-from .models import Manifest, Mirrored, Section
+from .models import Manifest, MirroredRegistry, Section
 
 ASSISTED = "/etc/assisted"
 _SHARE = "/usr/local/share/assisted-service"
@@ -161,7 +161,7 @@ def _release_images(release: str, arch: str, version: str) -> str:
 
 
 def add_common(
-    build: Build, config: Config, data: Section, registries: list[Mirrored] | None, *, configured: bool = True
+    build: Build, config: Config, data: Section, registries: list[MirroredRegistry] | None, *, configured: bool = True
 ) -> None:
     """Add the text assets, and the environment of the assisted service and of its OS images.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..releases.distributions import PUBLIC_REGISTRY
 from .errors import InstallerError, quote
-from .models import ImageSource, Mirrored, Section
+from .models import ImageSource, MirroredRegistry, Section
 
 FILENAME = "mirror/registries.conf"
 CA_FILENAME = "mirror/ca-bundle.crt"
@@ -64,7 +64,7 @@ def render(sources: list[ImageSource], *, blocked: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def parse(text: str) -> list[Mirrored]:
+def parse(text: str) -> list[MirroredRegistry]:
     """The registries of a registries.conf as `{"source", "mirrors", "blocked"}`; entries without any mirror stay in.
 
     `located` is whether an entry has a `location`; else `source` is its prefix. Raises `InstallerError` for text that
@@ -74,7 +74,7 @@ def parse(text: str) -> list[Mirrored]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InstallerError(f"failed to unmarshal {FILENAME}: toml: {error}") from error
-    found: list[Mirrored] = []
+    found: list[MirroredRegistry] = []
     for entry in _tables(data, "registry"):
         mirrors = _tables(entry, "mirror")
         texts = [

@@ -88,7 +88,7 @@ class ImageSource(TypedDict, total=False):
     sourcePolicy: str
 
 
-class Mirrored(ImageSource, total=False):
+class MirroredRegistry(ImageSource, total=False):
     """A registry of registries.conf; located: it has a `location`."""
 
     blocked: bool

@@ -23,23 +23,23 @@ _NOWHERE = Path("/nonexistent")
 _UNREAD = "the release image is not read"
 
 
-class Refused(NamedTuple):
+class RefusedField(NamedTuple):
     """One thing that is refused: the file that has it, and the text, which begins with the field if it is about one."""
 
     file: str
     text: str
 
 
-def agent(texts: dict[str, str], profile: str, version: str) -> Iterator[Refused]:
+def agent(texts: dict[str, str], profile: str, version: str) -> Iterator[RefusedField]:
     """Yield what `agent create` would refuse in install-config.yaml and agent-config.yaml.
 
     texts: of the two files, by name; profile, version: of the release, whose image is not read. One file is right before the
-    next one is looked at.
+    next one is checked.
     """
     log = _silent()
     options = Options(_NOWHERE, _NOWHERE, _NOWHERE, _UNREAD, version, profile)
     build = Build(options, log, Store((), _NOWHERE, log))
-    # Nothing is asked over the network: what depends on the content of the image is left to the installer.
+    # No request is sent over the network: what depends on the content of the image is left to the installer.
     build.release_facts = {"error": _UNREAD}
     file = install_config.FILENAME
     try:
@@ -48,7 +48,7 @@ def agent(texts: dict[str, str], profile: str, version: str) -> Iterator[Refused
         found: AgentConfig = load_agent_config(build, {file: texts[file].encode()})["Config"]
         _check_both(build, config, found)
     except InstallerError as error:
-        yield from (Refused(file, text) for text in error.fields or [str(error)])
+        yield from (RefusedField(file, text) for text in error.fields or [str(error)])
 
 
 def _check_both(build: Build, config: InstallConfig, found: AgentConfig) -> None:
@@ -61,12 +61,12 @@ def _check_both(build: Build, config: InstallConfig, found: AgentConfig) -> None
     check_agent_cluster_install(manifest, build.profile)
 
 
-def provisioned(text: str, profile: str, version: str) -> Iterator[Refused]:
+def refused_fields(text: str, profile: str, version: str) -> Iterator[RefusedField]:
     """Yield what `create cluster` would refuse in install-config.yaml. profile, version: of the release."""
     try:
         ipi.validate(text, by_name(profile), version, _silent())
     except InstallerError as error:
-        yield from (Refused(install_config.FILENAME, one) for one in error.fields or [str(error)])
+        yield from (RefusedField(install_config.FILENAME, one) for one in error.fields or [str(error)])
 
 
 def _silent() -> Log:

@@ -92,7 +92,7 @@ def decode(
     return result
 
 
-def _where(path: tuple[str | int, ...], position: Positions) -> str:
+def _position_text(path: tuple[str | int, ...], position: Positions) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else ("." if text else "") + str(part)
@@ -189,7 +189,7 @@ def _decode(
         for key, item in value.items():
             field = known.get(str(key).lower())
             if field is None:
-                strays.append(f'json: unknown field "{key}"' + _where((*path, key), position))
+                strays.append(f'json: unknown field "{key}"' + _position_text((*path, key), position))
             elif item is not None:
                 inner = (shape.name, f"{owner[1]}.{field}".removeprefix("."))
                 found[field] = _decode(item, shape.fields[field], (*path, key), inner, position, errors, strays)
@@ -198,18 +198,18 @@ def _decode(
     if not path:
         into = f"Go value of type {_type(shape)}"
     literal = f" {dumps(value)}" if isinstance(shape, str) and shape in INTEGERS and kind(value) == "number" else ""
-    errors.append(f"json: cannot unmarshal {kind(value)}{literal} into {into}" + _where(path, position))
+    errors.append(f"json: cannot unmarshal {kind(value)}{literal} into {into}" + _position_text(path, position))
     return None
 
 
-def ordered(value: object, shape: Shape) -> Any:
+def order_keys(value: object, shape: Shape) -> Any:
     """`value`, decoded before and changed since, with its keys in the shape's order; keys the shape lacks come last.
 
     Structs in lists are ordered, too; maps stay as they are.
     """
     if isinstance(shape, Struct) and isinstance(value, dict):
-        known = {name: ordered(value[name], inner) for name, inner in shape.fields.items() if name in value}
+        known = {name: order_keys(value[name], inner) for name, inner in shape.fields.items() if name in value}
         return known | {name: item for name, item in value.items() if name not in known}
     if isinstance(shape, list) and isinstance(value, list):
-        return [ordered(item, shape[0]) for item in value]
+        return [order_keys(item, shape[0]) for item in value]
     return value

@@ -34,7 +34,7 @@ _SILENT = 30.0
 _VERSION = re.compile(r"(\w[\w.+-]*)?")  # it becomes the name of a directory
 _KEPT_LINES = 15
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class Build(NamedTuple):
@@ -46,12 +46,12 @@ class Build(NamedTuple):
 
 
 def ensure(
-    repository: str, ref: str, cache: Path, link: Path, say: Say, *, version: str = "", check: bool = False
+    repository: str, ref: str, cache: Path, link: Path, report: Report, *, version: str = "", check: bool = False
 ) -> Build:
     """Build `ref` of `repository` unless its commit has been built, and make `link` lead to the program.
 
     repository: a URL, or the path of a repository on this host, of which uncommitted changes are not built; ref: a branch,
-    tag or commit; cache: directory for sources and builds; link: a path whose directory exists; say: gets the progress;
+    tag or commit; cache: directory for sources and builds; link: a path whose directory exists; report: gets the progress;
     version: of the release that it is for, which it hands to the assisted service; without it the build names its commit,
     which no service takes for a version; BUILD_VERSION of the environment counts before it; check: fetch, but build and link nothing. The program is
     `CACHE/COMMIT/VERSION/openshift-install`. Raises `InstallerError` with the last lines of what git or the build printed,
@@ -63,7 +63,7 @@ def ensure(
     store = cache / "git" / f"{hashlib.sha256(repository.encode()).hexdigest()[:16]}.git"
     store.parent.mkdir(parents=True, exist_ok=True)
     with _locked(store.with_suffix(".lock")):
-        commit = _fetch(repository, ref, store, say)
+        commit = _fetch(repository, ref, store, report)
         program = cache / commit / version / PROGRAM.name
         built = program.exists()
         linked = link.is_symlink() and os.readlink(link) == str(program)
@@ -71,7 +71,7 @@ def ensure(
             if not built:
                 tree = store.with_suffix(".tree")
                 try:
-                    _build(store, tree, commit, program, {"BUILD_VERSION": version} if version else {}, say)
+                    _build(store, tree, commit, program, {"BUILD_VERSION": version} if version else {}, report)
                 finally:
                     shutil.rmtree(tree, ignore_errors=True)
             if not linked:
@@ -79,22 +79,24 @@ def ensure(
     return Build(commit, program, not (built and linked))
 
 
-def _fetch(repository: str, ref: str, store: Path, say: Say) -> str:
+def _fetch(repository: str, ref: str, store: Path, report: Report) -> str:
     """Bring `ref` into the bare repository `store`; return its commit."""
     if not (store / "HEAD").exists():
-        _run(["git", "init", "--quiet", "--bare", str(store)], 60, say)
+        _run(["git", "init", "--quiet", "--bare", str(store)], 60, report)
     git = ["git", "-C", str(store)]
     known = subprocess.run([*git, "cat-file", "-e", f"{ref}^{{commit}}"], capture_output=True, check=False)
     full = len(ref) in (40, 64) and not ref.strip("0123456789abcdef")
     if full and known.returncode == 0:
         return ref
-    say(f"Fetching {ref} of {repository}")
+    report(f"Fetching {ref} of {repository}")
     try:
-        _run([*git, "fetch", "--depth=1", "--no-tags", "--end-of-options", repository, ref], FETCH_SECONDS, say)
+        _run([*git, "fetch", "--depth=1", "--no-tags", "--end-of-options", repository, ref], FETCH_SECONDS, report)
     except InstallerError:
         # A server gives an abbreviated commit, or one that no branch ends in, only with its branches.
         _run(
-            [*git, "fetch", "--tags", "--end-of-options", repository, "+refs/heads/*:refs/heads/*"], FETCH_SECONDS, say
+            [*git, "fetch", "--tags", "--end-of-options", repository, "+refs/heads/*:refs/heads/*"],
+            FETCH_SECONDS,
+            report,
         )
         return _commit(git, ref, repository)
     return _commit(git, "FETCH_HEAD", repository)
@@ -111,24 +113,24 @@ def _commit(git: list[str], ref: str, repository: str) -> str:
     return found[-1]
 
 
-def _build(store: Path, tree: Path, commit: str, program: Path, more: Mapping[str, str], say: Say) -> None:
+def _build(store: Path, tree: Path, commit: str, program: Path, more: Mapping[str, str], report: Report) -> None:
     """Build a commit in `tree`: the same for each, as Go's build cache serves a package again in its directory alone."""
     shutil.rmtree(tree, ignore_errors=True)  # of a run that was killed
     # The script asks git for the commit. What a former run left in the list of trees is dropped.
-    _run(["git", "-C", str(store), "worktree", "prune"], 60, say)
-    _run(["git", "-C", str(store), "worktree", "add", "--quiet", "--detach", str(tree), commit], 600, say)
+    _run(["git", "-C", str(store), "worktree", "prune"], 60, report)
+    _run(["git", "-C", str(store), "worktree", "add", "--quiet", "--detach", str(tree), commit], 600, report)
     if not (tree / SCRIPT).is_file():
         raise InstallerError(
             f"commit {commit} has no {SCRIPT}: release.installer.git must be a repository of openshift/installer"
         )
-    say(f"Building openshift-install of {commit[:12]}; the first build of a release takes many minutes")
+    report(f"Building openshift-install of {commit[:12]}; the first build of a release takes many minutes")
     started = time.monotonic()
-    _run([str(tree / SCRIPT)], BUILD_SECONDS, say, cwd=tree, more=more)
+    _run([str(tree / SCRIPT)], BUILD_SECONDS, report, cwd=tree, more=more)
     if not os.access(tree / PROGRAM, os.X_OK):
         raise InstallerError(f"{SCRIPT} of commit {commit} ended without {PROGRAM}")
     program.parent.mkdir(parents=True, exist_ok=True)
     os.replace(tree / PROGRAM, program)
-    say(f"Built {program} in {time.monotonic() - started:.0f} s")
+    report(f"Built {program} in {time.monotonic() - started:.0f} s")
 
 
 def _point(link: Path, program: Path) -> None:
@@ -141,7 +143,7 @@ def _point(link: Path, program: Path) -> None:
 def _run(
     command: list[str],
     seconds: float,
-    say: Say,
+    report: Report,
     cwd: Path | None = None,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
@@ -169,16 +171,16 @@ def _run(
         while True:
             passed = time.monotonic() - started
             if passed > seconds:
-                raise InstallerError(f"{name} has not ended within {seconds / 60:.0f} minutes")
+                raise InstallerError(f"{name} timed out after {seconds / 60:.0f} minutes")
             try:
                 line = lines.get(timeout=min(_SILENT, seconds - passed))
             except queue.Empty:
-                say(f"{name} has been running for {time.monotonic() - started:.0f} s")
+                report(f"{name} has been running for {time.monotonic() - started:.0f} s")
                 continue
             if line is None:
                 break
             last = [*last, line][-_KEPT_LINES:]
-            say(line)
+            report(line)
         code = process.wait(10)
     finally:
         _end(process)

@@ -30,7 +30,7 @@ class StateError(InstallerError):
 def load(directory: Path) -> dict[str, Any]:
     """The state of `directory`; {} when there is none. Raises `StateError` when it does not parse.
 
-    Keys are the assets' (Go types such as `*image.Ignition`), and `agentlab` for what upstream has not.
+    Keys are the assets' (Go types such as `*image.Ignition`), and `agentlab` for what upstream lacks.
     """
     path = directory / FILENAME
     where = f'failed to create asset store: failed to unmarshal state file "{path}"'
@@ -47,7 +47,7 @@ def load(directory: Path) -> dict[str, Any]:
     return state
 
 
-def ours(directory: Path) -> bool:
+def is_ours(directory: Path) -> bool:
     """Return whether agentlab wrote the state of `directory`, which lists what else it generated there; not one that does not parse."""
     try:
         return OWN in load(directory)
@@ -113,7 +113,7 @@ def load_wait_for(directory: Path) -> WaitFor:
     if token is None and profile.auth != "none":
         raise StateError(f"failed to load AuthConfig: {directory / FILENAME} has no {kind}")
     limits = profile.initialize_limits
-    from .manifests.overrides import overrides_of  # imports the rules of install-config, which other users do without
+    from .manifests.overrides import overrides_of  # imports the rules of install-config, which other users do not need
 
     fips = profile.fips_check and overrides_of(aci).get("fips") is True
     return WaitFor(ip, token, scheme, limits.get(spec.get("platformType", ""), limits[""]), fips)

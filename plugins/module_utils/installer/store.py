@@ -62,7 +62,7 @@ class Asset:
 
 
 @dataclass
-class _Found:
+class _FoundState:
     value: Any
     source: str  # "disk", "state" or "" (to be made)
     dirty: list[str] = field(default_factory=list)  # changed inputs that it is made from
@@ -85,7 +85,7 @@ class Store:
         # Files that a killed run was about to write: they do not count as edits, and are generated again.
         self._unfinished: dict[str, str] = self.own.get("writing", {})
         self._left: set[str] = set()
-        self._found: dict[str, _Found] = {}
+        self._found: dict[str, _FoundState] = {}
         self._values: dict[str, Any] = {}
         self._ahead: dict[str, Future[Any]] = {}
         self._read: dict[str, dict[str, bytes]] = {}
@@ -156,7 +156,7 @@ class Store:
             self._read[asset.name] = texts
         return self._read[asset.name]
 
-    def _load(self, name: str, build: Build) -> _Found:
+    def _load(self, name: str, build: Build) -> _FoundState:
         if name in self._found:
             return self._found[name]
         asset = self.assets[name]
@@ -165,7 +165,7 @@ class Store:
             parent = self._load(need, build)
             dirty += [item for item in parent.dirty if item not in dirty]
         if asset.follow:
-            found = _Found(asset.generate(build) if asset.generate else None, "state")
+            found = _FoundState(asset.generate(build) if asset.generate else None, "state")
             if asset.key in self.state and self.state[asset.key] != found.value:
                 found.dirty = [f"the {name.lower()}"]
             self._found[name] = found
@@ -184,12 +184,12 @@ class Store:
         recorded, made = self.hashes.get(asset.key), self.made.get(asset.key)
         changed = on_disk and _digest(texts) != recorded
         edited = on_disk and recorded is not None and _digest(texts) != made
-        found = _Found(None, "")
+        found = _FoundState(None, "")
         if dirty and asset.generate is not None and asset.possible(Peek(self._found)):
             if edited:
                 raise InstallerError(
-                    f"{_and(dirty)} and {_and(texts)} have both changed since {_and(texts)} was made: to have it made "
-                    f"again remove it, to keep it as it is undo the change of {_and(dirty)}"
+                    f"{_listing(dirty)} and {_listing(texts)} have both changed since {_listing(texts)} was made: to have it made "
+                    f"again remove it, to keep it as it is undo the change of {_listing(dirty)}"
                 )
             if on_disk and recorded is None and not asset.keep:
                 self.log.warning(
@@ -197,20 +197,20 @@ class Store:
                     "dirty and it needs to be regenerated"
                 )
             if on_disk and recorded is None and asset.keep:
-                found = _Found(value, "disk")
+                found = _FoundState(value, "disk")
         elif on_disk and changed:
             self.log.debug(f"Using {name} loaded from target directory")
-            found = _Found(value, "disk")
+            found = _FoundState(value, "disk")
         elif not on_disk and made is not None and recorded != made:
             self.log.debug(f"{name} was edited and is gone, so it is made again")
             found.dirty = [*asset.sources]
         elif not on_disk and recorded is not None and asset.removable and not self.own.get("consumed"):
-            found = _Found(None, "disk", [*asset.sources])
+            found = _FoundState(None, "disk", [*asset.sources])
         elif asset.key in self.state and not asset.volatile:
             self.log.debug(f"Using {name} loaded from state file")
-            found = _Found(self.state[asset.key], "state")
+            found = _FoundState(self.state[asset.key], "state")
         elif on_disk:
-            found = _Found(value, "disk")
+            found = _FoundState(value, "disk")
         found.dirty += dirty + (list(texts) if found.source == "disk" and changed else [])
         self._found[name] = found
         return found
@@ -324,7 +324,7 @@ class Store:
 class Peek:
     """What `possible` may ask for: the values found so far, before anything is made."""
 
-    def __init__(self, found: dict[str, _Found]) -> None:
+    def __init__(self, found: dict[str, _FoundState]) -> None:
         self._found = found
 
     def __call__(self, name: str) -> Any:
@@ -342,5 +342,5 @@ def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _and(names: Iterable[str]) -> str:
+def _listing(names: Iterable[str]) -> str:
     return " and ".join(names)

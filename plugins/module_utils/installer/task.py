@@ -33,7 +33,7 @@ def create(given: Mapping[str, Any], targets: list[str], *, check: bool, **more:
     more.setdefault("assets", directory)
     options = run.Options.from_environment(dict(os.environ), directory, more.pop("assets"), dry=check)
     log = Log(None if check else directory, emit=lambda _line: None)
-    with signals.raised():
+    with signals.raise_terminated():
         if not check:
             binary.discard(directory)
         result = run.create(targets, dataclasses.replace(options, **more), log, consume=given["consume"])
@@ -57,7 +57,7 @@ def create_by_binary(given: Mapping[str, Any], targets: list[str], *, check: boo
     directory = Path(given["directory"]).absolute()
     log = Log(None, emit=lambda _line: None)  # the program writes the directory's
     usual = run.Options.from_environment(dict(os.environ), directory, directory)
-    program = binary.Given(
+    program = binary.InstallerBuild(
         Path(given["binary"]),
         directory,
         Path(given["collection"]),
@@ -65,7 +65,7 @@ def create_by_binary(given: Mapping[str, Any], targets: list[str], *, check: boo
         given["release_image"],
         given["os_image"] or "",
     )
-    with signals.raised():
+    with signals.raise_terminated():
         changed = binary.create(program, targets, log, check=check)
     ip = directory / RunFile.RENDEZVOUS_IP
     return {

@@ -11,7 +11,7 @@ from .install_config import replicas
 from .models import InstallConfig
 from .rules.general import check_credentials_mode, check_general, check_names, check_publish, check_pull_secret_field
 from .rules.go_paths import go_notice, go_path
-from .rules.ignored import ignored
+from .rules.ignored import ignored_fields
 from .rules.networks import check_networking, check_ovn_config
 from .rules.platforms import check_agent_section, check_platform, check_vips
 from .rules.pools import check_payload_architecture, check_pools, check_release_architecture
@@ -49,7 +49,7 @@ def validate(config: InstallConfig, build: Build) -> None:
     check_agent_platform(config, profile, agent)
     check_agent_section(config, agent)
     check_release_architecture(config, build, agent)
-    for level, text in ignored(config):
+    for level, text in ignored_fields(config):
         getattr(build.log, level)(text if profile.lower_config_paths else go_notice(text))
     counts = replicas(config)
     arbiters = f", {counts['arbiter']} arbiter replicas," if profile.arbiter else ""

@@ -35,7 +35,7 @@ def node_of(plan: Plan, name: str) -> Node:
             if node.get("bare_metal"):
                 raise LabError(f"{name}: an existing machine has no screen here: use the one of its BMC")
             return node
-    raise LabError(f"no node has the name {name}; there are {', '.join(node['name'] for node in plan['nodes'])}")
+    raise LabError(f"unknown node {name}; nodes: {', '.join(node['name'] for node in plan['nodes'])}")
 
 
 class Display:

@@ -20,7 +20,7 @@ from ..plan.outside import Machine
 from ..state.owner import Owner
 from . import LOGS
 from .connection import lookup
-from .xmldiff import difference, element, text, unified
+from .xmldiff import difference, element, text, unified_diff
 
 if TYPE_CHECKING:
     import libvirt
@@ -139,11 +139,11 @@ def apply(connection: libvirt.virConnect, wanted: Sequence[ET.Element], *, check
             raise LabError(
                 f"domain {name} exists in libvirt and was not made by this cluster: remove it, or choose another CLUSTER"
             )
-        diff = difference(defined(domain) if domain is not None else None, tree)
+        diff = difference(definition_of(domain) if domain is not None else None, tree)
         if not diff:
             continue
         if domain is not None and domain.isActive():
-            raise LabError(f"domain {name} would change while it runs: destroy the cluster first\n{unified(diff)}")
+            raise LabError(f"domain {name} would change while it runs: destroy the cluster first\n{unified_diff(diff)}")
         changes.append({**diff, "name": name})
         if not check:
             connection.defineXML(text(tree))
@@ -157,7 +157,7 @@ def _devices(tree: ET.Element) -> ET.Element:
     return found
 
 
-def defined(domain: libvirt.virDomain) -> ET.Element:
+def definition_of(domain: libvirt.virDomain) -> ET.Element:
     """Return the persistent definition without parts that are not compared: the medium, and the machine type's version.
 
     `domain` is libvirt's object. The version of the machine type follows the QEMU of the day it was defined, and the medium

@@ -21,7 +21,7 @@ from ..plan.fields import Family
 from ..plan.machines import Network, Reservation, Subnet
 from ..state.owner import Owner, identity
 from .connection import lookup
-from .xmldiff import difference, element, text, unified
+from .xmldiff import difference, element, text, unified_diff
 
 if TYPE_CHECKING:
     import libvirt
@@ -276,5 +276,5 @@ def _refuse_if_used(connection: libvirt.virConnect, name: str, diff: dict[str, s
             users.append(domain.name())
     if users:
         raise LabError(
-            f"network {name} would change while {', '.join(sorted(users))} use it: destroy the cluster first\n{unified(diff)}"
+            f"network {name} would change while {', '.join(sorted(users))} use it: destroy the cluster first\n{unified_diff(diff)}"
         )

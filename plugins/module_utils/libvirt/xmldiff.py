@@ -64,7 +64,7 @@ def difference(defined: ET.Element | None, wanted: ET.Element) -> dict[str, str]
     return None if before == after else {"before": before, "after": after}
 
 
-def unified(diff: dict[str, str]) -> str:
+def unified_diff(diff: dict[str, str]) -> str:
     """Return a difference as a unified diff.
 
     With one line of context, and without the names of files.

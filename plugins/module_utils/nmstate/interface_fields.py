@@ -15,7 +15,7 @@ from .kinds import (
     U64,
     Kind,
     address,
-    anything,
+    any_value,
     boolean,
     dictionary,
     fields,
@@ -97,7 +97,7 @@ BASE: dict[str, Kind] = {
         },
         open_ended=True,
     ),
-    "lldp": struct({"enabled": boolean, "neighbors": anything}, required=("enabled",)),
+    "lldp": struct({"enabled": boolean, "neighbors": any_value}, required=("enabled",)),
     "ethtool": struct(
         {
             "pause": struct(fields(boolean, "rx", "tx", "autoneg")),
@@ -108,7 +108,7 @@ BASE: dict[str, Kind] = {
             ),
         }
     ),
-    "dispatch": struct(fields(anything, "post-activation", "post-deactivation"), open_ended=True),
+    "dispatch": struct(fields(any_value, "post-activation", "post-deactivation"), open_ended=True),
 }
 
 _BRIDGE_VLAN = struct(

@@ -202,7 +202,7 @@ def scalar(value: object, where: str) -> str:
     return text(str(value) if isinstance(value, (int, float)) else value, where)
 
 
-def anything(value: object, where: str) -> Any:
+def any_value(value: object, where: str) -> Any:
     return value
 
 

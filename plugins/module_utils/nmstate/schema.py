@@ -13,7 +13,7 @@ from .kinds import (
     I64,
     U16,
     U32,
-    anything,
+    any_value,
     fields,
     list_of,
     mandatory,
@@ -74,7 +74,7 @@ _TOP = struct(
         "dns-resolver": struct(fields(_DNS, "running", "config")),
         "route-rules": mandatory(struct({"config": list_of(_RULE)})),
         "routes": mandatory(struct(fields(list_of(_ROUTE), "running", "config"))),
-        "interfaces": mandatory(list_of(anything)),
+        "interfaces": mandatory(list_of(any_value)),
         "ovs-db": OVS_DB,
         "ovn": mandatory(struct({"bridge-mappings": _bridge_mappings})),
     }

@@ -41,7 +41,7 @@ class Access:
         """Some verbs, one after the other."""
         return " && ".join(self.verb(name) for name in names)
 
-    def inside(self, *command: str) -> str:
+    def inside_command(self, *command: str) -> str:
         """Return a command that runs in the cluster's network.
 
         By `agentlab exec`, which enters the network namespace of a sandbox. `command` is one argument each, quoted
@@ -81,7 +81,7 @@ class Access:
         """
         if target := self.hypervisor():
             return shlex.join(["virsh", "-c", f"qemu+ssh://{target}/system", *arguments])
-        return self.inside("virsh", "-c", "qemu:///system", *arguments)
+        return self.inside_command("virsh", "-c", "qemu:///system", *arguments)
 
     def console(self, domain: str) -> str:
         """Return the command that shows the console log of a machine.
@@ -104,7 +104,7 @@ class Access:
         return f"resolvectl dns {bridge} {server}; resolvectl domain {bridge} ~{domain}"
 
 
-def closing(access: Access, *, client: str = "kubectl") -> list[str]:
+def closing_lines(access: Access, *, client: str = "kubectl") -> list[str]:
     """Return the lines after a success: the cluster's endpoints, and the commands to reach them.
 
     `client` is the program for the API, `kubectl` or `oc`. Where the hypervisor is not a sandbox, the lines include the

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from ..redact import redact
 from . import proxied
-from .balancers import BALANCED, wanted
+from .balancers import BALANCED, needs_balancer
 from .build import node_names, platform_of
 from .network_checks import lan
 from .networks import outside_balancer
@@ -95,7 +95,7 @@ def check_balancer(profile: Profile, _cluster: str) -> Iterator[Finding]:
         # The words of openshift-install; a profile's `platform` is the first one of install-config.yaml.
         remedy = f'must only specify a single type of platform; cannot use both "{platform}" and "baremetal"'
         yield ("installer", "install_config", "platform"), None, remedy
-    if not wanted(profile, platform):
+    if not needs_balancer(profile, platform):
         return
     if (kind := profile["hypervisor"]["kind"]) != "sandbox":
         if profile["segments"]:

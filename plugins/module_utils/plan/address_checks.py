@@ -11,10 +11,10 @@ from ..vocabulary import WITH_VIPS
 from . import build, links
 from .build import node_names, node_roles
 from .fields import Family
-from .network_checks import VERSIONS, IpNetwork, lan, misplaced
+from .network_checks import VERSIONS, IpNetwork, lan, misplacement
 from .networks import by_slaac
 from .options import Profile
-from .outside import balancing
+from .outside import load_balancer
 from .presets import FAMILIES
 from .problems import Finding, Path, duplicates
 
@@ -34,11 +34,11 @@ def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
         yield from _one_of_each(path, addresses, stack)
         for index, text in enumerate(addresses):
             given.append(((*path, index), text))
-            yield from _outside((*path, index), text, machine)
+            yield from _outside_findings((*path, index), text, machine)
     for name, node in profile["nodes"].items():
         role = node_roles(profile).get(name, "master")  # here, as what it reads withholds findings when it is wrong
         there = [network for __, network in links.networks(profile, role)]
-        places = {one.name: position for position, one in enumerate(links.carried(profile, role))}
+        places = {one.name: position for position, one in enumerate(links.network_links(profile, role))}
         for nic, settings in node.get("nics", {}).items():
             position = places.get(nic)
             addresses = settings.get("addresses") or []
@@ -54,7 +54,7 @@ def check_addresses(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 yield from _one_of_each(path, addresses, stack)
             for index, text in enumerate(addresses):
                 given.append(((*path, index), text))
-                yield from _outside((*path, index), text, subnets)
+                yield from _outside_findings((*path, index), text, subnets)
     yield from duplicates((path, str(ipaddress.ip_address(text))) for path, text in given)
     offsets = profile["network"]["offsets"]
     bridged = [named.network for named in lan(profile)]
@@ -79,9 +79,9 @@ def _one_of_each(path: Path, addresses: list[str], stack: tuple[str, ...]) -> It
         yield path, addresses, f"must be one {wanted} address, in this order"
 
 
-def _outside(path: Path, text: str, subnets: Mapping[Family, IpNetwork]) -> Iterator[Finding]:
+def _outside_findings(path: Path, text: str, subnets: Mapping[Family, IpNetwork]) -> Iterator[Finding]:
     network = subnets.get(family_of(text))
-    if network is not None and (wrong := misplaced(text, network)):
+    if network is not None and (wrong := misplacement(text, network)):
         yield path, text, wrong
 
 
@@ -123,7 +123,7 @@ def _given_and_derived(profile: Profile) -> tuple[list[tuple[Path, str]], dict[s
     """Return the addresses that the profile gives to nodes, API and ingress, with their places, and whose those are that follow from offsets."""
     offsets = profile["network"]["offsets"]
     machine = [ipaddress.ip_network(profile["network"][f]) for f in FAMILIES[profile["stack"]]]
-    virtual = build.platform_of(profile) in WITH_VIPS or balancing(profile)
+    virtual = build.platform_of(profile) in WITH_VIPS or load_balancer(profile)
     given, derived = _of_nodes(profile)
     for vip, label in _VIPS.items() if virtual else ():
         addresses = profile["vips"][vip]
@@ -143,7 +143,7 @@ def _of_nodes(profile: Profile) -> tuple[list[tuple[Path, str]], dict[str, str]]
         offset = profile["network"]["offsets"]["static_nodes" if static else "dhcp_nodes"] + number
         nics = profile["nodes"].get(name, {}).get("nics", {})
         networks = [network for __, network in links.networks(profile, role)]
-        for position, (one, network) in enumerate(zip(links.carried(profile, role), networks, strict=True)):
+        for position, (one, network) in enumerate(zip(links.network_links(profile, role), networks, strict=True)):
             if addresses := nics.get(one.name, {}).get("addresses"):
                 path = ("nodes", name, "nics", one.name, "addresses")
                 given += [((*path, index), str(ipaddress.ip_address(text))) for index, text in enumerate(addresses)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 from . import describe
 from .formats import FORMATS
-from .shapes import Kind, Shape, fields, required, shape
+from .shapes import Kind, Shape, fields, required_fields, shape
 
 _TYPES: dict[Kind, str] = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "list": "list", "mapping": "dict",
                            "record": "dict", "tagged": "dict", "any": "raw"}  # fmt: skip
@@ -14,18 +16,30 @@ Options = dict[str, dict[str, Any]]
 
 
 def arguments(record: type, *, documented: bool = False) -> Options:
-    """Return the options that are the fields of a TypedDict of `model` or `options`.
+    """Return the options that are the fields of a TypedDict of `model` or `options`, or of a dataclass, with its defaults.
 
     documented: as in DOCUMENTATION and argument_specs.yml, with descriptions; else as `AnsibleModule` takes them, with
     `no_log` for passwords. Ansible gives null to what is missing, so that a field that may be null is not required.
     """
-    texts, needed = describe.fields(record) if documented else {}, required(record)
+    defaults = _defaults(record)
+    texts, needed = describe.fields(record) if documented else {}, _required(record)
     return {
         name: argument(
             wanted, texts.get(name, ""), required=name in needed, secret=name == "password", documented=documented
         )
+        | ({"default": defaults[name]} if name in defaults else {})
         for name, wanted in fields(record).items()
     }
+
+
+def _defaults(record: type) -> dict[str, Any]:
+    if not dataclasses.is_dataclass(record):
+        return {}
+    return {one.name: one.default for one in dataclasses.fields(record) if one.default is not dataclasses.MISSING}
+
+
+def _required(record: type) -> Collection[str]:
+    return fields(record).keys() - _defaults(record) if dataclasses.is_dataclass(record) else required_fields(record)
 
 
 def argument(
@@ -36,7 +50,7 @@ def argument(
     The result is one entry of an argument_spec, with `elements` or `options` for lists and mappings. With `documented`
     it has a description and no `no_log`.
     """
-    allowed = shape(wanted)
+    allowed = Shape("record", record=wanted) if dataclasses.is_dataclass(wanted) else shape(wanted)
     words = allowed.kind == "string" and allowed.items is not None
     found: dict[str, Any] = {"type": "raw" if words else _TYPES[allowed.kind]}
     if documented:

@@ -11,7 +11,7 @@ from .machines import Network, Node
 from .model import Plan, Vips
 from .networks import outside_balancer, own_addresses
 from .options import Profile
-from .outside import balancing
+from .outside import load_balancer
 
 STATS_PORT = 9000
 """Of a load balancer that is a machine: the port at which it reports its nodes."""
@@ -19,7 +19,7 @@ BALANCED = (Port.API, Port.MACHINE_CONFIG, Port.HTTPS, Port.HTTP)
 """Its ports."""
 
 
-def wanted(profile: Profile, platform: Platform) -> bool:
+def needs_balancer(profile: Profile, platform: Platform) -> bool:
     """Return whether a complete profile's cluster needs a load balancer that the profile does not name, in `vips` or in `machines`.
 
     That is so on none and external with several masters: the assisted service refuses names that resolve to a node's own address. A
@@ -27,14 +27,14 @@ def wanted(profile: Profile, platform: Platform) -> bool:
     `loadBalancer: {type: UserManaged}`.
     """
     without = platform not in WITH_VIPS or outside_balancer(profile)
-    named = any(profile["vips"].values()) or balancing(profile) is not None
+    named = any(profile["vips"].values()) or load_balancer(profile) is not None
     return profile["master"]["count"] > 1 and without and not named
 
 
 def balances(profile: Profile, platform: Platform) -> bool:
-    """Return whether a complete profile's lab has a load balancer: the sandbox (see `wanted`), or one of `machines`."""
-    own = wanted(profile, platform) and profile["hypervisor"]["kind"] == "sandbox"
-    return own or balancing(profile) is not None
+    """Return whether a complete profile's lab has a load balancer: the sandbox (see `needs_balancer`), or one of `machines`."""
+    own = needs_balancer(profile, platform) and profile["hypervisor"]["kind"] == "sandbox"
+    return own or load_balancer(profile) is not None
 
 
 def balancer(
@@ -67,7 +67,7 @@ def balancer(
         ],
         "stats": f"{directory}/balancer/stats.sock",
     }
-    if own := balancing(profile):
+    if own := load_balancer(profile):
         addresses = list(dict.fromkeys([*vips["api"], *vips["ingress"]]))
         made |= {"addresses": addresses, "stats": "/run/haproxy/admin.sock", "machine": own["name"]}
     return made

@@ -9,11 +9,11 @@ from ..bmc import kinds
 from . import boot_modes, inventory, links
 from .build import node_names, node_roles
 from .faults import KINDS
-from .modes import those
+from .modes import modes_where
 from .options import Profile
 from .problems import Finding, Path, duplicates
 
-_MODES = those(lambda mode: mode.configured and (mode.bmc or not mode.boots))
+_MODES = modes_where(lambda mode: mode.configured and (mode.bmc or not mode.boots))
 _OF_VMS = (
     "vcpus",
     "memory_mib",

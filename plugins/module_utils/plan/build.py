@@ -49,7 +49,7 @@ from .networks import (
     tag,
 )
 from .options import Profile, ServicesOptions
-from .outside import balancing
+from .outside import load_balancer
 from .presets import DAY2, DEFAULTS, FAMILIES, ROLES
 
 T = TypeVar("T")
@@ -231,6 +231,7 @@ def lab_services(given: ServicesOptions, gateway: str, domain: str, state_dir: s
         "address": gateway,
         "host": f"virthost.{domain}",
         "directory": directory,
+        "process_dir": names.process_dir(state_dir),
         "registry": cast(Registry, {**given["registry"], "storage": f"{directory}/registry/storage"}),
         "bmc": cast(BmcService, {**given["bmc"], "url": systems_url(gateway, given["bmc"]["port"])}),
         "http": {
@@ -269,8 +270,8 @@ def installer(profile: Profile, networks: list[Network], services: Services) -> 
         "machine_network": [
             subnet["cidr"] for network in machine_networks(profile, networks) for subnet in network["subnets"]
         ],
-        "ntp_sources": _or(given["ntp_sources"], [services["address"]]),
-        "image_digest_sources": _or(
+        "ntp_sources": _value_or(given["ntp_sources"], [services["address"]]),
+        "image_digest_sources": _value_or(
             given["image_digest_sources"],
             _lab_mirrors(services) if lab and not proxied.registry(services) else [],
         ),
@@ -283,7 +284,7 @@ def installer(profile: Profile, networks: list[Network], services: Services) -> 
     return cast(Installer, {**made, **changed})
 
 
-def _or(value: T | None, default: T) -> T:
+def _value_or(value: T | None, default: T) -> T:
     return default if value is None else value
 
 
@@ -314,7 +315,7 @@ def _vips(profile: Profile, networks: list[Network], nodes: list[Node], platform
         carriers = [node for node in nodes if node["role"] in roles and not node.get("day2")]
         return [address["ip"] for node in carriers for address in own_addresses(node, networks)]
 
-    own = balancing(profile)
+    own = load_balancer(profile)
     workers = any(node["role"] == "worker" and not node.get("day2") for node in nodes)
     return {"api": of("api", ("master",)), "ingress": of("ingress", ("worker" if workers else "master",))}
 

@@ -110,7 +110,7 @@ def check(nodes: Sequence[Mapping[str, Any]], payload: str, directory: str, fact
     ]
 
 
-def closed(directory: Path) -> list[Finding]:
+def closed_directories(directory: Path) -> list[Finding]:
     """Return the directory that keeps QEMU of a sandbox out of `directory`; empty if it can enter them all.
 
     It runs as the user of the distribution's package, who owns none of them; a directory that is missing will be open.

@@ -35,14 +35,14 @@ def ensure(directory: Path, cluster: str, names: Sequence[str], *, check: bool =
 
     names: host names and addresses that the server certificate is for. Returns whether anything was (or would be) made.
     """
-    if _good(directory, names):
+    if _is_usable(directory, names):
         return False
     if not check:
         _make(directory, cluster, names)
     return True
 
 
-def _good(directory: Path, names: Sequence[str]) -> bool:
+def _is_usable(directory: Path, names: Sequence[str]) -> bool:
     from cryptography import x509
 
     try:
@@ -58,7 +58,7 @@ def _good(directory: Path, names: Sequence[str]) -> bool:
         return False
     held = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     have = {str(entry.value) for entry in held}
-    return have == set(names) and server.not_valid_after_utc - RENEW_BEFORE > _now()
+    return have == set(names) and server.not_valid_after_utc - RENEW_BEFORE > _current_time()
 
 
 def _make(directory: Path, cluster: str, names: Sequence[str]) -> None:
@@ -79,7 +79,7 @@ def _make(directory: Path, cluster: str, names: Sequence[str]) -> None:
         return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
     def builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-        start = _now() - datetime.timedelta(days=1)
+        start = _current_time() - datetime.timedelta(days=1)
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -125,5 +125,5 @@ def _general(name: str):  # type: ignore[no-untyped-def]
         return x509.DNSName(name)
 
 
-def _now() -> datetime.datetime:
+def _current_time() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)

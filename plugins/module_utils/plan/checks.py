@@ -40,7 +40,7 @@ from . import (
 from .build import day2_names, macs, node_names, node_roles
 from .faults import KINDS, ON_BRIDGE
 from .formats import LABEL
-from .modes import those
+from .modes import modes_where
 from .options import Profile
 from .presets import ROLES, is_default
 from .problems import Finding, Path, duplicates
@@ -54,7 +54,7 @@ _DNS = 53
 _NAMES = ""  # no field has this name
 
 # Boot modes in which each machine gets an image of its own.
-_OWN_IMAGE = those(lambda mode: mode.from_iso and mode.boots)
+_OWN_IMAGE = modes_where(lambda mode: mode.from_iso and mode.boots)
 # Faults of images -> what is true of the lab payload's alone.
 _OF_LAB_IMAGES = {
     "component_fails": "can be modified", "image_missing": "can be modified", "unsigned_image": "are known to have no signature",
@@ -71,7 +71,7 @@ def check(profile: Profile, cluster: str, withheld: Iterable[Path] = (), more: I
     for test in (*_CHECKS, *more):
         read: set[Path] = set()
         try:
-            findings = list(test(cast(Profile, _Watched(profile, (), read)), cluster))
+            findings = list(test(cast(Profile, _RecordingMapping(profile, (), read)), cluster))
         except KeyError:
             if not any(_related(path, other) for path in read for other in unknown):
                 raise
@@ -81,7 +81,7 @@ def check(profile: Profile, cluster: str, withheld: Iterable[Path] = (), more: I
     return found
 
 
-class _Watched(Mapping[str, Any]):
+class _RecordingMapping(Mapping[str, Any]):
     """A mapping that records which of its fields were read, and, as the field `_NAMES`, that its names were."""
 
     def __init__(self, data: Mapping[str, object], path: Path, read: set[Path]) -> None:
@@ -91,7 +91,7 @@ class _Watched(Mapping[str, Any]):
         path = (*self._path, key)
         value = self._data.get(key)
         if isinstance(value, Mapping):
-            return _Watched(value, path, self._read)
+            return _RecordingMapping(value, path, self._read)
         self._read.add(path)
         return self._data[key]
 
@@ -168,7 +168,7 @@ def _check_nodes(profile: Profile, cluster: str) -> Iterator[Finding]:
     for name, node in profile["nodes"].items():
         role = names.get(name, "master")
         cards = links.nics(profile, role)
-        known = [*cards, *(one.name for one in links.carried(profile, role) if one.name not in cards)]
+        known = [*cards, *(one.name for one in links.network_links(profile, role) if one.name not in cards)]
         if name not in names:
             near = difflib.get_close_matches(str(name), list(names), n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
@@ -259,10 +259,10 @@ def _check_faults(profile: Profile, _cluster: str) -> Iterator[Finding]:
                 fault["kind"],
                 f"requires `boot: {{mode: ...}}` {', '.join(_OWN_IMAGE)}: in other modes all machines share one image",
             )
-    yield from _twice(profile)
+    yield from _duplicate_faults(profile)
 
 
-def _twice(profile: Profile) -> Iterator[Finding]:
+def _duplicate_faults(profile: Profile) -> Iterator[Finding]:
     """Yield faults that are in the plan from the start, and that it has already."""
     seen: set[tuple[Any, ...]] = set()
     for index, fault in enumerate(profile["faults"]):

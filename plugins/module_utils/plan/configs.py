@@ -41,7 +41,7 @@ def install_config(
     sources = _joined([*installer["image_digest_sources"], *more_sources])
 
     def pool(name: str, role: str) -> dict[str, Any]:
-        return {"name": name, "replicas": len(_of(plan, role)), "architecture": architecture}
+        return {"name": name, "replicas": len(_nodes_of(plan, role)), "architecture": architecture}
 
     config: dict[str, Any] = {
         "apiVersion": "v1",
@@ -64,10 +64,12 @@ def install_config(
         ),
         "sshKey": ssh_key,
     }
-    if _of(plan, "arbiter"):
+    if _nodes_of(plan, "arbiter"):
         config["arbiter"] = pool("arbiter", "arbiter")
     if TOPOLOGIES[cluster["topology"]].fencing:
-        config["controlPlane"]["fencing"] = {"credentials": [_fencing(plan, node) for node in _of(plan, "master")]}
+        config["controlPlane"]["fencing"] = {
+            "credentials": [_fencing(plan, node) for node in _nodes_of(plan, "master")]
+        }
     if installer["fips"]:
         config["fips"] = True
     if trust_bundle:
@@ -99,14 +101,14 @@ def agent_config(plan: Plan) -> dict[str, Any]:
         "rendezvousIP": plan["rendezvous"]["ip"],
         "additionalNTPSources": plan["installer"]["ntp_sources"],
     }
-    beside = MODES[plan["boot"]["mode"]].beside
-    if beside is not None:
+    folder = MODES[plan["boot"]["mode"]].folder
+    if folder is not None:
         config["bootArtifactsBaseURL"] = plan["services"]["http"]["url"]
     # With platform external the image is minimal anyway.
-    if beside == BOOT_ARTIFACTS and plan["cluster"]["platform"] != "external":
+    if folder == BOOT_ARTIFACTS and plan["cluster"]["platform"] != "external":
         config["minimalISO"] = True
     if not _hosts_in_install_config(plan):
-        config["hosts"] = [_host(plan, node) for node in phases.installed(plan)]
+        config["hosts"] = [_host(plan, node) for node in phases.installed_nodes(plan)]
     return merge(config, plan["installer"]["agent_config"])
 
 
@@ -115,7 +117,7 @@ def nodes_config(plan: Plan) -> dict[str, Any]:
 
     Everything else that it may have (architecture, SSH key) is left to the cluster, which the node ISO is made from.
     """
-    return {"hosts": [_host(plan, node) for node in phases.joining(plan)]}
+    return {"hosts": [_host(plan, node) for node in phases.joining_nodes(plan)]}
 
 
 def settings_manifest(plan: Plan) -> dict[str, Any] | None:
@@ -153,8 +155,8 @@ def _registry_auths(plan: Plan, sources: Iterable[Mapping[str, Any]]) -> dict[st
     return made
 
 
-def _of(plan: Plan, role: str) -> list[Node]:
-    return [node for node in phases.installed(plan) if node["role"] == role]
+def _nodes_of(plan: Plan, role: str) -> list[Node]:
+    return [node for node in phases.installed_nodes(plan) if node["role"] == role]
 
 
 def _hosts_in_install_config(plan: Plan) -> bool:
@@ -175,7 +177,7 @@ def _platform(plan: Plan) -> dict[str, Any]:
         # Otherwise the BMCs would ask for a provisioning network, which the lab lacks.
         section["provisioningNetwork"] = "Disabled"
         section |= ipi.platform(plan)
-        section["hosts"] = [_baremetal_host(plan, node) for node in phases.installed(plan)]
+        section["hosts"] = [_baremetal_host(plan, node) for node in phases.installed_nodes(plan)]
     return {name: section}
 
 
@@ -210,7 +212,7 @@ def _fencing(plan: Plan, node: Node) -> dict[str, Any]:
 
 def _hints(plan: Plan, node: Node) -> dict[str, Any]:
     hints: dict[str, Any] = {"deviceName": node["root_device"]} if node["root_device"] else {}
-    hints |= {disks.HINTS[key]: value for key, value in disks.given(node.get("root_device_hints")).items()}
+    hints |= {disks.HINTS[key]: value for key, value in disks.given_hints(node.get("root_device_hints")).items()}
     if any(faults.of_kind(plan, "wrong_root_device", node["name"])):
         hints["serialNumber"] = faults.NO_SERIAL
     return hints

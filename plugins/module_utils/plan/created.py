@@ -8,7 +8,7 @@ from ..state import Item
 from . import hypervisors
 from .balancers import of_sandbox
 from .injected import of_lab
-from .machines import carried
+from .machines import own_machines
 from .model import Plan
 from .outside import machines
 
@@ -28,7 +28,7 @@ def items(plan: Plan, host: str) -> list[Item]:
     named.append(("state_dir", hypervisor["state_dir"]))
     named += [("network", network["name"]) for network in plan["networks"]]
     named.append(("pool", hypervisor["pool"]))
-    named += [("domain", node["domain"]) for node in [*carried(plan["nodes"]), *machines(plan)]]
+    named += [("domain", node["domain"]) for node in [*own_machines(plan["nodes"]), *machines(plan)]]
     if hypervisor["kind"] != "sandbox":  # those of a sandbox end with it
         named += [("tunnel", end.link) for end in hypervisors.ends(plan)]
     if hypervisor.get("further"):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..releases import LATEST, RELEASES, since
+from ..releases import LATEST, RELEASES, first_release
 from .build import day2_names, node_roles
-from .modes import those
+from .modes import modes_where
 from .options import Profile
 from .problems import Finding
 
-_MODES = those(lambda mode: mode.from_iso)
+_MODES = modes_where(lambda mode: mode.from_iso)
 
 
 def check_day2(profile: Profile, _cluster: str) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def check_day2(profile: Profile, _cluster: str) -> Iterator[Finding]:
             )
     release = RELEASES[profile["release"]["profile"] or LATEST.name]
     if release.auth != "personas":  # as the services of joining nodes have it
-        first = since(lambda one: one.auth == "personas")
+        first = first_release(lambda one: one.auth == "personas")
         yield ("nodes", later[0], "day2"), True, f"requires a release from {first} on, not {release.name}"
     mode = profile["boot"]["mode"]
     if mode not in _MODES:

@@ -15,7 +15,7 @@ from .outside import LAB, machines
 _MANIFESTS = "cluster-manifests"
 
 
-class Derived(TypedDict):
+class DerivedValues(TypedDict):
     """What follows from a plan.
 
     flow: how the cluster is installed. host: what a hypervisor is entered from, in the inventory; empty: itself. sandbox: whether the
@@ -55,8 +55,8 @@ class Derived(TypedDict):
     policy: str
 
 
-def derived(given: Mapping[str, Any]) -> Derived:
-    """Return what follows from a plan; of an empty one, what roles do without a plan."""
+def derived_values(given: Mapping[str, Any]) -> DerivedValues:
+    """Return what follows from a plan; of an empty one, what roles use in place of a plan."""
     if not given:
         return {
             "flow": "agent", "host": "", "sandbox": False, "remote": False, "several": False, "further": False, "machines": False,
@@ -67,7 +67,7 @@ def derived(given: Mapping[str, Any]) -> Derived:
     plan = cast(Plan, given)
     boot, hypervisor, mode = plan["boot"], plan["hypervisor"], MODES[plan["boot"]["mode"]]
     eject, others = boot.get("eject"), machines(plan)
-    found: Derived = {
+    found: DerivedValues = {
         "flow": "ipi" if ipi.bootstrap(plan) else "agent",
         "host": "localhost" if hypervisor["kind"] == "sandbox" else "",
         "sandbox": hypervisor["kind"] == "sandbox",

@@ -64,7 +64,7 @@ def disks(domain: str, given: Sequence[DiskOptions], default_bus: DiskBus = "vir
     return found
 
 
-def described(disk: Disk) -> str:
+def disk_text(disk: Disk) -> str:
     """Return a disk as messages name it: target and what hints can ask for.
 
     Such as `sdb (vendor AGENTLAB, model LAB-FAST, serial S-0001, 20 GiB, SSD)`.
@@ -76,13 +76,13 @@ def described(disk: Disk) -> str:
     return f"{disk['target']} ({', '.join(parts)})"
 
 
-def matching(disks: Sequence[Disk], device: str | None, hints: Hints | None) -> list[Disk] | None:
+def matching_disks(disks: Sequence[Disk], device: str | None, hints: Hints | None) -> list[Disk] | None:
     """Return the disks of a machine that root device hints match, in the order of `disks`.
 
     device: of the hint `deviceName`; None: there is none. None is returned where a plan cannot know: without any hint, and for links
     such as /dev/disk/by-path/..., whose names depend on the machine.
     """
-    wanted = given(hints)
+    wanted = given_hints(hints)
     if not device and not wanted:
         return None
     if device and device not in _names(disks):
@@ -93,7 +93,7 @@ def matching(disks: Sequence[Disk], device: str | None, hints: Hints | None) -> 
     return [disk for disk in found if all(_TESTS[key](disk, value, disks) for key, value in wanted.items())]
 
 
-def given(hints: Hints | None) -> dict[str, Any]:
+def given_hints(hints: Hints | None) -> dict[str, Any]:
     """Return the hints that a node has: those that are not null, by their names in a profile.
 
     `hints` is that of a plan, which may be null itself.

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, NamedTuple, TypedDict, cast
 
 from ..vocabulary import STAGES, STATUSES, Component
-from .fields import Name, OneOf, Range, Role, Tagged
+from .fields import Name, OneOf, Range, Role, TaggedMapping
 from .shapes import fields
 
 BOOT = "boot"
@@ -26,7 +26,7 @@ FAILS = "fails"
 ON_BRIDGE = ("arp_one_way", "delay", "loss", "rate")
 """The kinds that take effect at a bridge of the sandbox."""
 MEDIA = ("eject", "slow_media", "boot_order")
-"""Kinds that are about a medium, which a network boot has not."""
+"""Kinds that are about a medium, which network boots lack."""
 
 _COMPONENTS = (
     Component.API_SERVER, Component.ORCHESTRATOR, Component.CSR_APPROVER, Component.MACHINE_CONFIG_OPERATOR, Component.HYPERKUBE,
@@ -278,8 +278,8 @@ class WithFaults(TypedDict):
 
 
 _EFFECTS = {name: kind.effect for name, kind in KINDS.items()}
-ProfileFault = Annotated[Fault, Tagged("kind", _EFFECTS, _in_profile)]
-PlanFault = Annotated[Fault, Tagged("kind", _EFFECTS, _in_plan)]
+ProfileFault = Annotated[Fault, TaggedMapping("kind", _EFFECTS, _in_profile)]
+PlanFault = Annotated[Fault, TaggedMapping("kind", _EFFECTS, _in_plan)]
 
 
 def complete(fault: Mapping[str, Any]) -> Fault:

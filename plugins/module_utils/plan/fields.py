@@ -34,7 +34,7 @@ class OneOf:
 
 
 @dataclass(frozen=True, eq=False)
-class Tagged:
+class TaggedMapping:
     """A mapping whose fields depend on the value of the field `key`.
 
     kinds: the values that there are, with what each one means; record: fields and those that are required, for a value.
@@ -86,7 +86,8 @@ Version = Annotated[str, "version"]
 Wwn = Annotated[str, "wwn"]
 WwnHint = Annotated[str, "wwn_hint"]
 
+Mtu = Annotated[int, Range(1280, 9216)]
 Port = Annotated[int, Range(1, 65535)]
-Prefix = Annotated[int, Range(0, 128)]
+Prefix = Annotated[int, Range(1, 128)]
 Size = Annotated[int, Range(1, 1 << 32)]
 VlanId = Annotated[int, Range(1, 4094)]

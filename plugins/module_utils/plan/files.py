@@ -130,12 +130,12 @@ def _manifest(path: Path) -> str:
     except DocumentError as error:
         raise FileError(f"has {path.name}, which is not YAML: line {error.line}: {error.problem}") from None
     for number, document in enumerate(documents, 1):
-        if field := manifests.lacking(document):
+        if field := manifests.missing_field(document):
             raise FileError(f"has {path.name}, whose object {number} has no {field}")
     return text
 
 
-def _twice(own: Collection[str], folder: str | None) -> Iterator[Finding]:
+def _duplicate_manifests(own: Collection[str], folder: str | None) -> Iterator[Finding]:
     """Yield the manifests of a profile's folder that the profile has itself, too. own: their names."""
     try:
         given = manifests_of(folder) if folder else {}
@@ -165,7 +165,7 @@ def check(profile: Profile | Plan, _cluster: str = "") -> Iterator[Finding]:
                 reader(name)
             except FileError as error:
                 yield ("installer", key), name, str(error)
-    yield from _twice(installer.get("manifests") or {}, installer.get("manifests_dir"))
+    yield from _duplicate_manifests(installer.get("manifests") or {}, installer.get("manifests_dir"))
     if profile["release"]["payload"] == "lab":
         for name, source in profile["release"]["payload_overrides"].items():
             yield from _override(name, source)

@@ -41,4 +41,4 @@ def plan_with_secrets(given: Mapping[str, Any], hide: Hide, *, check: bool) -> t
         )
     found = secrets.complete(plan, text or "{}", secrets.FILE)
     hide(secrets.texts(found))
-    return secrets.into(plan, found), found
+    return secrets.with_passwords(plan, found), found

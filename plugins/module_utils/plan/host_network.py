@@ -34,7 +34,7 @@ def network_config(
     routes = [
         _route(route["destination"], route["next_hop"], interface["name"])
         for network in networks
-        for interface in [_in(network, nics, links)]
+        for interface in [_interface_in(network, nics, links)]
         for route in network.get("routes") or []
     ]
     if dhcp and "ipv6" not in FAMILIES[profile["stack"]] and not links and not routes:
@@ -46,7 +46,7 @@ def network_config(
     if dhcp:
         return {"interfaces": interfaces, **({"routes": {"config": routes}} if routes else {})}
     subnets = networks[0]["subnets"]
-    first = _in(networks[0], nics, links)["name"]
+    first = _interface_in(networks[0], nics, links)["name"]
     return {
         "interfaces": interfaces,
         "dns-resolver": {"config": {"server": [subnet["gateway"] for subnet in subnets]}},
@@ -62,7 +62,7 @@ def network_config(
     }
 
 
-def _in(network: Network, nics: list[Nic], links: list[Link]) -> Nic | Link:
+def _interface_in(network: Network, nics: list[Nic], links: list[Link]) -> Nic | Link:
     every: list[Nic | Link] = [*links, *nics]
     return next(one for one in every if one["network"] == network["name"])
 

@@ -10,13 +10,13 @@ from ..addresses import family
 from . import boot_modes, hypervisors, links
 from .build import machine, node_names
 from .faults import KINDS
-from .modes import those
+from .modes import modes_where
 from .options import Profile
 from .problems import Finding, Path, duplicates
 
 _MOST = 16
 """Further hypervisors: the links between sandboxes are numbered in one byte, and each has an address in every network."""
-_MODES = those(lambda mode: mode.bmc and mode.configured)
+_MODES = modes_where(lambda mode: mode.bmc and mode.configured)
 _RESERVED = (hypervisors.FIRST, "observer", "localhost")
 """Names that the inventory has, or Ansible."""
 
@@ -101,7 +101,7 @@ def _ends(profile: Profile) -> Iterator[Finding]:
 
 
 def check_placement(profile: Profile, _cluster: str) -> Iterator[Finding]:
-    """Yield the machines that name no hypervisor, or do not fit on theirs."""
+    """Yield the machines without a hypervisor, or do not fit on theirs."""
     known = list(hypervisors.memory_of(profile))
     unknown = False
     for name, node in profile["nodes"].items():

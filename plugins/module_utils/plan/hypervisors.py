@@ -16,7 +16,7 @@ from ..errors import LabError
 from . import names
 from .hypervisor_model import Further, Hypervisor
 from .hypervisor_options import FurtherOptions
-from .machines import Network, Node, carried, interfaces, virtual
+from .machines import Network, Node, interfaces, own_machines, virtual
 from .model import Plan, Services, Vips
 from .options import Profile
 from .problems import Finding, Problem, ProfileError
@@ -180,15 +180,15 @@ def _seen(node: Node, name: str) -> Node:
     return cast(Node, {key: value for key, value in node.items() if key != "hypervisor"})
 
 
-def _own(here: Hypervisor) -> Further:
+def _further_of(here: Hypervisor) -> Further:
     own = here.get("further")
     if own is None:
-        raise LabError("hypervisors: must not have the first one")
+        raise LabError("hypervisors: must not list the first hypervisor")
     return own
 
 
 def _joined(network: Network, cluster: str, here: Hypervisor) -> Network:
-    own = _own(here)
+    own = _further_of(here)
     pairs = zip(network["subnets"], own["addresses"][network["name"]], strict=True)
     return {
         **network,
@@ -202,12 +202,13 @@ def _joined(network: Network, cluster: str, here: Hypervisor) -> Network:
 
 
 def _services(plan: Plan, here: Hypervisor) -> Services:
-    own, services = _own(here), plan["services"]
+    own, services = _further_of(here), plan["services"]
     directory = names.services_dir(here["state_dir"])
     return {
         "address": own["addresses"][plan["networks"][0]["name"]][0],
         "host": services["host"],
         "directory": directory,
+        "process_dir": names.process_dir(here["state_dir"]),
         "registry": {**services["registry"], "storage": f"{directory}/registry/storage"},
         "bmc": {**services["bmc"], "url": own["bmc"]},
         "http": {**services["http"], "root": f"{directory}/http/root"},
@@ -244,7 +245,7 @@ def ends(plan: Plan) -> list[End]:
     return found
 
 
-def paired(plan: Plan, end: End) -> bool:
+def is_paired(plan: Plan, end: End) -> bool:
     """Return whether an end of `ends` is at a pair of links between sandboxes of one host."""
     own = plan["hypervisor"].get("further")
     others = [own] if own else [one.get("further") for one in plan.get("hypervisors") or []]
@@ -265,7 +266,7 @@ def name_of(hypervisor: Hypervisor) -> str:
     return own["name"] if own else FIRST
 
 
-def described(plan: Plan, further: Hypervisor) -> str:
+def hypervisor_line(plan: Plan, further: Hypervisor) -> str:
     """Return a line about a further hypervisor of a plan: its name, where it is, and its nodes."""
     name = name_of(further)
     nodes = [node["name"] for node in plan["nodes"] if node.get("hypervisor") == name]
@@ -280,10 +281,10 @@ def views(plan: Plan) -> dict[str, Plan]:
 
 def on_this_host(plan: Plan) -> list[Node]:
     """Return the machines of a plan, or of a view, that take resources of the host of its hypervisor: those of other sandboxes, too."""
-    found = carried(plan["nodes"])
+    found = own_machines(plan["nodes"])
     for one in plan.get("hypervisors") or []:
         if one["kind"] == plan["hypervisor"]["kind"] == "sandbox":
-            found += carried(view(plan, name_of(one))["nodes"])
+            found += own_machines(view(plan, name_of(one))["nodes"])
     return found
 
 

@@ -32,7 +32,7 @@ def prepare(plan: Plan, run_dir: Path, check: bool = False) -> list[Change]:
 
     Raises `RunError` for files that the plan names and that cannot be used.
     """
-    plan = secrets.into(plan, secrets.ensure(plan, run_dir, check=check))
+    plan = secrets.with_passwords(plan, secrets.ensure(plan, run_dir, check=check))
     keyless = check and not (run_dir / "ssh").exists()
     ssh_key = _LATER if keyless else ensure_ssh_key(run_dir)
     trust_bundle = _authority(plan, run_dir, check)

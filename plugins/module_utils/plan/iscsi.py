@@ -32,7 +32,7 @@ def networks(profile: Mapping[str, Any]) -> list[str]:
     return [NETWORK, SECOND][: boot["paths"]] if MODES[boot["mode"]].medium == "lun" else []
 
 
-def laid(profile: dict[str, Any]) -> None:
+def add_networks(profile: dict[str, Any]) -> None:
     """Give a profile that is laid over its defaults the networks to the LUNs that it needs and does not have."""
     there = {one["name"] for one in profile["extra_networks"]}
     profile["extra_networks"] += [

@@ -31,7 +31,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
 def _decided(plan: Plan) -> Iterator[Finding]:
     """What the lab has made by a field of its own: nodes, names and keys would not fit another value in install-config.yaml."""
     cluster = plan["cluster"]
-    counts = Counter(node["role"] for node in phases.installed(plan))
+    counts = Counter(node["role"] for node in phases.installed_nodes(plan))
     decided: tuple[tuple[Path, Any, str], ...] = (
         (("baseDomain",), cluster["base_domain"], "`base_domain` of the profile"),
         (("metadata", "name"), cluster["name"], "the cluster's name, `--cluster`,"),
@@ -65,9 +65,11 @@ def _rendezvous(plan: Plan, text: object) -> Iterator[Finding]:
     address = _address(text)
     if address is None:
         return
-    masters = [node for node in phases.installed(plan) if node["role"] == "master"]
+    masters = [node for node in phases.installed_nodes(plan) if node["role"] == "master"]
     place: Path = ("installer", "agent_config", "rendezvousIP")
-    if other_node := next((node for node in plan["nodes"] if node not in masters and address in _of([node])), None):
+    if other_node := next(
+        (node for node in plan["nodes"] if node not in masters and address in _addresses_of([node])), None
+    ):
         name, role = other_node["name"], other_node["role"]
         yield (
             place,
@@ -81,7 +83,7 @@ def _rendezvous(plan: Plan, text: object) -> Iterator[Finding]:
         for network in plan["networks"]
         for subnet in network["subnets"]
     ]
-    if any(address in subnet for name, subnet in subnets if name in there) or address in _of(masters):
+    if any(address in subnet for name, subnet in subnets if name in there) or address in _addresses_of(masters):
         return
     own = ", ".join(str(subnet) for name, subnet in subnets if name in there)
     other = next((f", but in {name} ({subnet})" for name, subnet in subnets if address in subnet), "")
@@ -98,8 +100,8 @@ def _machine_network(plan: Plan, entries: Any) -> Iterator[Finding]:
             networks.append(ipaddress.ip_network(str(cidr), strict=False))
         except ValueError:
             return
-    nodes = phases.installed(plan)
-    if not networks or any(address in network for address in _of(nodes) for network in networks):
+    nodes = phases.installed_nodes(plan)
+    if not networks or any(address in network for address in _addresses_of(nodes) for network in networks):
         return
     path: Path = ("installer", "install_config", "networking", "machineNetwork")
     planned = ", ".join(plan["installer"]["machine_network"])
@@ -107,7 +109,7 @@ def _machine_network(plan: Plan, entries: Any) -> Iterator[Finding]:
     yield path, named, remedy
 
 
-def _of(nodes: Iterable[Node]) -> set[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+def _addresses_of(nodes: Iterable[Node]) -> set[ipaddress.IPv4Address | ipaddress.IPv6Address]:
     """Return the addresses that nodes have by the plan, and by their nmstate."""
     texts = [
         text

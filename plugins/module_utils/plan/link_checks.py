@@ -9,13 +9,13 @@ from typing import Any
 from .boot_modes import boot_mode, mode_of
 from .faults import ON_BRIDGE
 from .fields import Role
-from .links import any_switched, bonds, carried, machine_switched, networks, nics, roles, switched
-from .modes import those
+from .links import any_switched, bonds, machine_switched, network_links, networks, nics, roles, switched_links
+from .modes import modes_where
 from .options import Profile
 from .problems import Finding, Path
 
 # Boot modes whose images have all that they need, the networks of the hosts included.
-_LOAD_NOTHING = those(lambda mode: mode.beside is None and (mode.configured or mode.second is not None))
+_LOAD_NOTHING = modes_where(lambda mode: mode.folder is None and (mode.configured or mode.second is not None))
 
 
 def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
@@ -35,7 +35,7 @@ def check_links(profile: Profile, cluster: str) -> Iterator[Finding]:
         kind = profile["hypervisor"]["kind"]
         yield field, value, f"{what} require `hypervisor: {{kind: sandbox}}`, whose switch knows them, not {kind}"
     mode = boot_mode(profile)
-    if mode_of(profile).beside is not None and machine_switched(profile):
+    if mode_of(profile).folder is not None and machine_switched(profile):
         remedy = f"loads files before the network is configured, and {what} are below the machine network: must be"
         if mode == profile["boot"]["mode"]:
             yield ("boot", "mode"), mode, f"{remedy} one of {', '.join(_LOAD_NOTHING)}"
@@ -83,8 +83,8 @@ def _shared(profile: Profile) -> Iterator[Finding]:
     """A NIC or a bond that needs the switch carries one network with a VLAN id, or untagged, for all roles: it is one port there."""
     seen: dict[str, tuple[Path, Role]] = {}
     for role in roles(profile):
-        for (path, network), way in zip(networks(profile, role), carried(profile, role), strict=True):
-            if way.parent not in switched(profile, role):
+        for (path, network), way in zip(networks(profile, role), network_links(profile, role), strict=True):
+            if way.parent not in switched_links(profile, role):
                 continue
             first, other = seen.setdefault(way.name, (path, role))
             if first != path and other != role:
@@ -100,7 +100,7 @@ def _shared(profile: Profile) -> Iterator[Finding]:
 def _bonds(profile: Profile, role: Role) -> Iterator[Finding]:
     """A bond has two NICs or more that are nothing else's, and carries a network."""
     holders: dict[str, str] = {}
-    used = {one.parent for one in carried(profile, role)}
+    used = {one.parent for one in network_links(profile, role)}
     own = bonds(profile, role)
     for name, bond in own.items():
         if len(bond["nics"]) < 2:
@@ -138,7 +138,7 @@ def _missing(number: int) -> str:
 def _parents(profile: Profile, role: Role) -> Iterator[Finding]:
     """What carries a network exists, and carries each VLAN, and one untagged network, once."""
     seen: dict[str, Path] = {}
-    for (path, network), way in zip(networks(profile, role), carried(profile, role), strict=True):
+    for (path, network), way in zip(networks(profile, role), network_links(profile, role), strict=True):
         if way.parent.startswith("bond") and way.parent not in profile["bonds"]:
             there = ", ".join(profile["bonds"]) or "none; define it in `bonds`"
             yield (*path, "interface"), way.parent, f"there is no such bond; there is {there}"
@@ -158,7 +158,7 @@ def _parents(profile: Profile, role: Role) -> Iterator[Finding]:
 def _numbers(profile: Profile, role: Role) -> Iterator[Finding]:
     """The MTU of a VLAN is its parent's at most; that is the untagged network's."""
     machine = profile["network"]["mtu"]
-    ways = list(zip(networks(profile, role), carried(profile, role), strict=True))
+    ways = list(zip(networks(profile, role), network_links(profile, role), strict=True))
     plain = {way.parent: network.get("mtu", machine) for (__, network), way in ways if way.vlan is None}
     for (path, network), way in ways:
         mtu, most = network.get("mtu", machine), plain.get(way.parent)

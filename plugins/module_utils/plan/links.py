@@ -16,7 +16,7 @@ from .presets import ROLES
 from .problems import Path
 
 
-class Carried(NamedTuple):
+class NetworkLink(NamedTuple):
     """How nodes are in a network: by a NIC or a bond (`parent`), untagged or with a VLAN id.
 
     `vlan` is 1 to 4094, or None for untagged packets. The parent is eth0, eth1, ... or bond0, ...
@@ -64,7 +64,7 @@ def bonds(profile: Profile, role: Role) -> dict[str, BondOptions]:
     return {name: bond for name, bond in profile["bonds"].items() if name in own or name not in every}
 
 
-def carried(profile: Profile, role: Role) -> list[Carried]:
+def network_links(profile: Profile, role: Role) -> list[NetworkLink]:
     """Return how a role's nodes are in each of their networks, the machine network first.
 
     One entry for each of `networks`, in their order. Without `interface` a network gets the next of eth0, eth1, ... that
@@ -74,7 +74,7 @@ def carried(profile: Profile, role: Role) -> list[Carried]:
     taken = {nic for bond in bonds(profile, role).values() for nic in bond["nics"]}
     taken |= {network["interface"] for network in given if network.get("interface")}
     free = (name for name in (f"eth{number}" for number in itertools.count()) if name not in taken)
-    return [Carried(network.get("interface") or next(free), network.get("vlan")) for network in given]
+    return [NetworkLink(network.get("interface") or next(free), network.get("vlan")) for network in given]
 
 
 def nics(profile: Profile, role: Role) -> list[str]:
@@ -83,26 +83,26 @@ def nics(profile: Profile, role: Role) -> list[str]:
     In the order of their numbers: eth2 before eth10. All nodes of a role have the same ones.
     """
     found = {nic for bond in bonds(profile, role).values() for nic in bond["nics"]}
-    found |= {one.parent for one in carried(profile, role) if not one.parent.startswith("bond")}
+    found |= {one.parent for one in network_links(profile, role) if not one.parent.startswith("bond")}
     return sorted(found, key=lambda name: (len(name), name))
 
 
-def switched(profile: Profile, role: Role) -> set[str]:
+def switched_links(profile: Profile, role: Role) -> set[str]:
     """Return the NICs and bonds of a role that need a switch which knows link aggregation and VLANs.
 
     Those are all bonds, and parents of VLANs. Only the sandbox has such a switch; elsewhere a check refuses them.
     """
-    return {*bonds(profile, role), *(one.parent for one in carried(profile, role) if one.vlan is not None)}
+    return {*bonds(profile, role), *(one.parent for one in network_links(profile, role) if one.vlan is not None)}
 
 
 def any_switched(profile: Profile) -> bool:
     """Return whether nodes of any role need such a switch."""
-    return any(switched(profile, role) for role in roles(profile))
+    return any(switched_links(profile, role) for role in roles(profile))
 
 
 def machine_switched(profile: Profile) -> bool:
     """Return whether nodes of any role have the machine network over such a switch."""
-    return any(carried(profile, role)[0].parent in switched(profile, role) for role in roles(profile))
+    return any(network_links(profile, role)[0].parent in switched_links(profile, role) for role in roles(profile))
 
 
 def of_node(
@@ -117,9 +117,9 @@ def of_node(
 
     own_networks: of the node, in the order of `networks`; mac_of: returns the MAC of a NIC; addresses_of: the addresses of an interface in a network.
     """
-    ways, bonded, ports = carried(profile, role), bonds(profile, role), switched(profile, role)
+    ways, bonded, ports = network_links(profile, role), bonds(profile, role), switched_links(profile, role)
     holders = {nic: name for name, bond in bonded.items() for nic in bond["nics"]}
-    on: dict[str, list[tuple[Carried, Network]]] = {}
+    on: dict[str, list[tuple[NetworkLink, Network]]] = {}
     for way, network in zip(ways, own_networks, strict=True):
         on.setdefault(way.parent, []).append((way, network))
 

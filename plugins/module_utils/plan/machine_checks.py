@@ -62,8 +62,8 @@ def check_hints(profile: Profile, _cluster: str) -> Iterator[Finding]:
         if refused or size.get("bare_metal"):
             continue  # the disks of an existing machine are not known
         there = node_disks(profile, size, name)
-        if disks.matching(there, size["root_device"], hints) == []:
-            remedy = f"matches no disk of {name}, which has {'; '.join(map(disks.described, there))}"
+        if disks.matching_disks(there, size["root_device"], hints) == []:
+            remedy = f"matches no disk of {name}, which has {'; '.join(map(disks.disk_text, there))}"
             if not hints:
                 yield (*_place(profile, path, name, "root_device"), "root_device"), size["root_device"], remedy
                 continue
@@ -97,15 +97,14 @@ def check_boot(profile: Profile, _cluster: str) -> Iterator[Finding]:
     """Refuse to eject what a boot mode does not insert, and what cannot be ejected."""
     mode, kind, eject = boot_mode(profile), mode_of(profile), profile["boot"]["eject"]
     if not kind.removable and eject != "never":
-        yield ("boot", "eject"), eject, f"requires a medium, which the boot mode {mode} has not: must be never"
+        yield ("boot", "eject"), eject, f"boot mode {mode} has no medium; must be `never`"
     if kind.medium == "usb" and eject == "on_rebooting":
         yield ("boot", "eject"), eject, "requires a CD: a USB stick is removed after the installation, or never"
     for index, fault in enumerate(profile["faults"]):
         if fault["kind"] in MEDIA and not kind.removable:
-            remedy = f"requires a medium, which the boot mode {mode} has not"
-            yield ("faults", index, "kind"), fault["kind"], remedy
+            yield ("faults", index, "kind"), fault["kind"], f"requires a medium: boot mode {mode} has none"
         if fault["kind"] == "eject" and kind.medium == "usb":
-            yield ("faults", index, "kind"), "eject", f"requires a CD, which the boot mode {mode} has not"
+            yield ("faults", index, "kind"), "eject", f"requires a CD: boot mode {mode} has none"
 
 
 def _machines(profile: Profile) -> Iterator[tuple[Path, str, Role]]:

@@ -20,6 +20,7 @@ from .fields import (
     Login,
     Mac,
     Model,
+    Mtu,
     Name,
     Prefix,
     Role,
@@ -120,7 +121,7 @@ class _Network(TypedDict):
     """MAC of its bridge."""
     purpose: Literal["machine", "extra", "segment", "outside"]
     """Whether it is the machine network, another segment of it, a network in addition to it, or one without nodes."""
-    mtu: Size
+    mtu: Mtu
     """MTU in bytes."""
     nat: bool
     """Whether its packets leave with the hypervisor's address."""
@@ -221,7 +222,7 @@ class Nic(_Nic, total=False):
 
     port: LinkName | None
     """Name of its port on the sandbox's switch; null, or not given: it is connected to the network's bridge."""
-    mtu: Size | None
+    mtu: Mtu | None
     """MTU in bytes, of one with a port."""
 
 
@@ -250,7 +251,7 @@ class Link(TypedDict):
     """Its name."""
     mac: Mac
     """MAC of its first NIC."""
-    mtu: Size
+    mtu: Mtu
     """MTU in bytes."""
     bond: Bond | None
     vlan: Vlan | None
@@ -345,7 +346,7 @@ def virtual(nodes: Iterable[Node]) -> list[Node]:
     return [node for node in nodes if not node.get("bare_metal")]
 
 
-def carried(nodes: Iterable[Node]) -> list[Node]:
+def own_machines(nodes: Iterable[Node]) -> list[Node]:
     """Return the nodes that are VMs of the plan's own hypervisor, not of another one (`hypervisors`)."""
     return [node for node in virtual(nodes) if not node.get("hypervisor")]
 

@@ -21,11 +21,11 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
         path = ("installer", "manifests", name)
         if name in TAKEN:
             yield path, None, "is the name of another input file; choose another one"
-        elif field := lacking(manifest):
+        elif field := missing_field(manifest):
             yield path, None, f"has no {field}: a manifest is an object, such as {_EXAMPLE}"
 
 
-def lacking(manifest: object) -> str:
+def missing_field(manifest: object) -> str:
     """Return the field that an object of the API must have and this one lacks, or nothing: such as `metadata.name`."""
     if not isinstance(manifest, Mapping):
         return "apiVersion"

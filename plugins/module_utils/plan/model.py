@@ -237,6 +237,8 @@ class _Services(TypedDict):
     """Its name."""
     directory: Directory
     """Directory on the hypervisor in which each service has one."""
+    process_dir: Directory
+    """Directory on the hypervisor with a file for each process of the lab, by which `destroy` finds it."""
     registry: Registry
     bmc: BmcService
     http: HttpService

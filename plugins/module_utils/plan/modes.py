@@ -19,7 +19,7 @@ class Mode(NamedTuple):
 
     meaning: for users, in Markdown. bmc: through each machine's BMC; otherwise the domain itself is switched. medium: what machines boot from while their disks
     are empty.
-    published: whether machines fetch it from the lab's file server; otherwise it is a file of the hypervisor. beside: the folder,
+    published: whether machines fetch it from the lab's file server; otherwise it is a file of the hypervisor. folder: the folder,
     seen from the image, whose files are published in any case. second: name of a file next to the image, which machines get in a second
     drive. boots: whether the lab boots the machines, or a person does. configured: whether the image has the cluster; otherwise hosts
     get it after they have booted. dialog: whether they get the rendezvous host on their screens, and the cluster over REST. targets: of
@@ -31,7 +31,7 @@ class Mode(NamedTuple):
     bmc: bool = False
     medium: Medium = "cdrom"
     published: bool = True
-    beside: str | None = None
+    folder: str | None = None
     second: str | None = None
     boots: bool = True
     configured: bool = True
@@ -54,9 +54,9 @@ class Mode(NamedTuple):
     @property
     def fetches(self) -> bool:
         """Whether firmware or initramfs fetches the root file system, before a machine has its static addresses."""
-        return self.published and self.beside is not None
+        return self.published and self.folder is not None
 
-    def more(self, image: Path) -> list[Path]:
+    def extra_files(self, image: Path) -> list[Path]:
         """Return the files that machines get in drives of their own next to `image`."""
         return [] if self.second is None else [image.parent / self.second]
 
@@ -65,11 +65,11 @@ class Mode(NamedTuple):
 
         Of the modes `pxe`, `minimal` and `iscsi` those are all files of a folder, too, which is read here.
         """
-        return sorted({image, *self.more(image), *self.next_to(image)})
+        return sorted({image, *self.extra_files(image), *self.next_to(image)})
 
     def next_to(self, image: Path) -> list[Path]:
         """Return the files that are published with `image`, or without it where machines do not fetch the image."""
-        return [] if self.beside is None else sorted((image.parent / self.beside).glob("*"))
+        return [] if self.folder is None else sorted((image.parent / self.folder).glob("*"))
 
 
 MODES: dict[str, Mode] = {
@@ -77,7 +77,7 @@ MODES: dict[str, Mode] = {
     "minimal": Mode(
         "a small ISO as virtual media, which fetches the rest; platform external has this one in place of `redfish`",
         bmc=True,
-        beside=BOOT_ARTIFACTS,
+        folder=BOOT_ARTIFACTS,
         joining="redfish",
         devscripts={"AGENT_MINIMAL_ISO": "true"},
     ),
@@ -86,7 +86,7 @@ MODES: dict[str, Mode] = {
     "pxe": Mode(
         "over the network: an iPXE script, kernel and root file system",
         medium="network",
-        beside=".",
+        folder=".",
         targets=("pxe-files",),
         devscripts={"AGENT_E2E_TEST_BOOT_MODE": "PXE"},
     ),
@@ -94,7 +94,7 @@ MODES: dict[str, Mode] = {
         "from a LUN, over a network of its own; it is the machine's only disk",
         medium="lun",
         published=False,
-        beside=BOOT_ARTIFACTS,
+        folder=BOOT_ARTIFACTS,
         devscripts={"AGENT_E2E_TEST_BOOT_MODE": "ISCSI", "AGENT_MINIMAL_ISO": "true"},
     ),
     "config-image": Mode(
@@ -117,6 +117,6 @@ MODES: dict[str, Mode] = {
 }
 
 
-def those(which: Callable[[Mode], bool]) -> tuple[str, ...]:
+def modes_where(which: Callable[[Mode], bool]) -> tuple[str, ...]:
     """Return the names of the modes for which `which` is true, in the order of the table."""
     return tuple(name for name, mode in MODES.items() if which(mode))

@@ -36,33 +36,37 @@ _LINKS = re.compile(r"lo|all|default|uplink|(vnet|line|ifb)\d+|vx[0-9a-f]{6}|ovs
 IpNetwork: TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
 
 
-class _Named(NamedTuple):
+class _NamedNetwork(NamedTuple):
     path: Path
     family: Family
     network: Any
 
 
-def lan(profile: Profile) -> list[_Named]:
+def lan(profile: Profile) -> list[_NamedNetwork]:
     """Return the subnets of bridges: machine network, extra networks, outside networks and segments."""
-    found = [_Named(("network", f), f, profile["network"][f]) for f in FAMILIES[profile["stack"]]]
+    found = [_NamedNetwork(("network", f), f, profile["network"][f]) for f in FAMILIES[profile["stack"]]]
     for index, extra in enumerate(profile["extra_networks"]):
-        found += [_Named(("extra_networks", index, f), f, extra[f]) for f in VERSIONS if extra.get(f)]
+        found += [_NamedNetwork(("extra_networks", index, f), f, extra[f]) for f in VERSIONS if extra.get(f)]
     for index, outside in enumerate(profile["outside_networks"]):
-        found += [_Named(("outside_networks", index, f), f, outside[f]) for f in VERSIONS if outside.get(f)]
+        found += [_NamedNetwork(("outside_networks", index, f), f, outside[f]) for f in VERSIONS if outside.get(f)]
     for name, segment in profile["segments"].items():
-        found += [_Named(("segments", name, f), f, segment[f]) for f in FAMILIES[profile["stack"]] if segment.get(f)]
+        found += [
+            _NamedNetwork(("segments", name, f), f, segment[f]) for f in FAMILIES[profile["stack"]] if segment.get(f)
+        ]
     return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
 
 
-def cluster_ranges(profile: Profile) -> list[_Named]:
+def cluster_ranges(profile: Profile) -> list[_NamedNetwork]:
     """Return the ranges of pods and services."""
     installer, found = profile["installer"], []
     for family in FAMILIES[profile["stack"]]:
         found += [
-            _Named(("installer", "cluster_network", family, index, "cidr"), family, entry["cidr"])
+            _NamedNetwork(("installer", "cluster_network", family, index, "cidr"), family, entry["cidr"])
             for index, entry in enumerate(installer["cluster_network"][family])
         ]
-        found.append(_Named(("installer", "service_network", family), family, installer["service_network"][family]))
+        found.append(
+            _NamedNetwork(("installer", "service_network", family), family, installer["service_network"][family])
+        )
     return [named._replace(network=ipaddress.ip_network(named.network)) for named in found]
 
 
@@ -127,7 +131,7 @@ def _names(profile: Profile, cluster: str) -> Iterator[Finding]:
             yield path, name, "is the name of the machine network in `machines`; choose another one"
 
 
-def misplaced(text: str, network: IpNetwork) -> str:
+def misplacement(text: str, network: IpNetwork) -> str:
     """Return why an address cannot be one of a machine in a network; "" if it can."""
     address = ipaddress.ip_address(text)
     if address not in network:

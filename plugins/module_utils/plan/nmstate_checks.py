@@ -52,7 +52,7 @@ def check(profile: Profile, cluster: str) -> Iterator[Finding]:
 
 
 def _nics(path: Path, state: dict[str, Any], node: str, known: list[str]) -> Iterator[Finding]:
-    """Yield Ethernet interfaces that the machine has not: it has the NICs of the plan, which may have other names in the OS."""
+    """Yield Ethernet interfaces without a NIC of the machine: it has the NICs of the plan, which may have other names in the OS."""
     from ..nmstate.schema import parse
     from ..nmstate.state import Network
 
@@ -98,7 +98,7 @@ def _vlan(interface: Mapping[str, Any]) -> int | None:
 
 def _addresses(profile: Profile, path: Path, node: str, given: list[dict[str, Any]]) -> Iterator[Finding]:
     """Yield what of a node's own addresses, by which the others and the lab know it, is neither given nor leased, or is in another VLAN."""
-    planned = links.carried(profile, node_roles(profile)[node])[0]
+    planned = links.network_links(profile, node_roles(profile)[node])[0]
     missing, elsewhere = [], []
     for text in of_node(profile, node):
         having = [one for one in given if _has(one, text)] or [one for one in given if _leased(one, text)]
@@ -136,7 +136,7 @@ def _section(interface: Mapping[str, Any], text: str) -> Mapping[str, Any]:
 
 
 def _bonds(profile: Profile, path: Path, node: str, cluster: str, given: list[dict[str, Any]]) -> Iterator[Finding]:
-    """Yield a bond of several NICs that the switch has not, or in another mode."""
+    """Yield a bond of several NICs that is missing on the switch, or has another mode there."""
     own = {mac: nic for name, nic, mac in macs(profile, cluster) if name == node}
     nics = {nic: nic for nic in own.values()} | {
         one["name"]: own[mac] for one in given if (mac := str(one.get("mac-address")).lower()) in own

@@ -23,6 +23,7 @@ from .fields import (
     Ip,
     Label,
     Login,
+    Mtu,
     Name,
     OneOf,
     OwnFile,
@@ -46,7 +47,6 @@ from .settings import SETTINGS
 from .tests import TestOptions
 from .topologies import PAYLOADS, TOPOLOGIES
 
-Mtu = Annotated[int, Range(1280, 9216)]
 Offset = Annotated[int, Range(1, 1 << 24)]
 
 

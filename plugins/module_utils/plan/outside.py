@@ -124,19 +124,19 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def balancing(profile: Mapping[str, Any]) -> OutsideMachineOptions | None:
+def load_balancer(profile: Mapping[str, Any]) -> OutsideMachineOptions | None:
     """Return the machine of a complete profile that is the cluster's load balancer; None without one."""
     return next((one for one in profile["machines"] if one.get("load_balancer")), None)
 
 
-def laid(profile: dict[str, Any]) -> None:
+def add_machines(profile: dict[str, Any]) -> None:
     """Give a profile that is laid over its defaults what follows from its machines: the load balancer in install-config.yaml.
 
     That is for platform baremetal alone, where nodes would hold the addresses of API and ingress themselves.
     """
     masters = profile["master"]["count"]
     platform = profile["platform"] or ("none" if masters == 1 else "baremetal")
-    if platform != "baremetal" or balancing(profile) is None:
+    if platform != "baremetal" or load_balancer(profile) is None:
         return
     section: Any = profile["installer"]["install_config"]
     for key in ("platform", "baremetal", "loadBalancer"):

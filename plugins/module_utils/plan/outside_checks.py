@@ -13,7 +13,7 @@ from ..vocabulary import WITH_VIPS
 from . import build, ipi
 from .fields import Family
 from .files import FileError
-from .network_checks import misplaced
+from .network_checks import misplacement
 from .options import Profile
 from .outside import LAB, MACHINE_NETWORK, complete
 from .presets import FAMILIES
@@ -113,7 +113,7 @@ def _networks(profile: Profile, path: Path, one: Mapping[str, Any]) -> Iterator[
             yield (*place, "addresses"), given, f"must be one {wanted} address, in this order"
         for position, text in enumerate(given):
             inside = subnets.get(family_of(text))
-            if inside is not None and (wrong := misplaced(text, inside)):
+            if inside is not None and (wrong := misplacement(text, inside)):
                 yield (*place, "addresses", position), text, wrong
 
 
@@ -154,7 +154,7 @@ def _addresses(profile: Profile, machines: list[dict[str, Any]]) -> Iterator[Fin
             place: Path = ("machines", index)
             if network.get("addresses"):
                 place = (*place, "networks", nth, "addresses")
-            own = _own(network, subnets, offsets["machines"] + index)
+            own = _own_addresses(network, subnets, offsets["machines"] + index)
             if own is None:
                 yield (
                     place,
@@ -173,7 +173,7 @@ def _addresses(profile: Profile, machines: list[dict[str, Any]]) -> Iterator[Fin
                     yield place, ip, f"is in the DHCP range, {subnet[first]} to {subnet[last]}; choose one outside"
 
 
-def _own(network: Mapping[str, Any], subnets: Mapping[Family, Any], offset: int) -> list[str] | None:
+def _own_addresses(network: Mapping[str, Any], subnets: Mapping[Family, Any], offset: int) -> list[str] | None:
     """Return the addresses of a machine in a network; None where the network has none at its offset."""
     if network.get("addresses"):
         return [str(ipaddress.ip_address(text)) for text in network["addresses"]]

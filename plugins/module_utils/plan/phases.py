@@ -16,7 +16,7 @@ DIRECTORY = "add-nodes"
 """The assets directory of the node ISO, in the run directory: the installer's files of day 1 stay as they are."""
 
 
-def installed(plan: Plan) -> list[Node]:
+def installed_nodes(plan: Plan) -> list[Node]:
     """Return the nodes of the installation, in the order of the plan.
 
     Day-2 nodes are left out, and machines that are not part of the cluster (fault extra_host).
@@ -24,7 +24,7 @@ def installed(plan: Plan) -> list[Node]:
     return [node for node in plan["nodes"] if node["role"] != faults.EXTRA and not node.get("day2")]
 
 
-def joining(plan: Plan) -> list[Node]:
+def joining_nodes(plan: Plan) -> list[Node]:
     """Return the day-2 nodes, which join the installed cluster, in the order of the plan.
 
     Their machines exist from `prepare` on, and are off until `agentlab add-nodes`.
@@ -38,7 +38,7 @@ def boot_mode(plan: Plan) -> str:
     return MODES[mode].joining or mode
 
 
-def added(run_dir: Path) -> bool:
+def nodes_added(run_dir: Path) -> bool:
     """Return whether the day-2 nodes have been added, by the record of the run directory.
 
     Raises `state.StateError` for a damaged record.
@@ -52,6 +52,6 @@ def present(plan: Plan, run_dir: Path | None) -> Plan:
 
     run_dir: the run directory, whose record decides; None: they were not added. The plan given is not changed.
     """
-    if not joining(plan) or (run_dir is not None and added(run_dir)):
+    if not joining_nodes(plan) or (run_dir is not None and nodes_added(run_dir)):
         return plan
     return {**plan, "nodes": [node for node in plan["nodes"] if not node.get("day2")]}

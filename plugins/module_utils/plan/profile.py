@@ -79,10 +79,10 @@ def load(
     report also names missing resources; a valid profile is not refused for that, which is up to the role `hypervisor`.
     components: replacements of components, which win over those of the profile.
     """
-    return validated(overridden(read(name, folder), components), cluster, here=here, files=files)
+    return validated_profile(overridden(read(name, folder), components), cluster, here=here, files=files)
 
 
-def validated(source: Source, cluster: str, *, here: bool = False, files: bool = False) -> Profile:
+def validated_profile(source: Source, cluster: str, *, here: bool = False, files: bool = False) -> Profile:
     """Return the complete profile that `source` has; as `load`.
 
     Fields that are misspelled and alike are read as what they mean, so that their contents are checked too. Raises
@@ -93,7 +93,7 @@ def validated(source: Source, cluster: str, *, here: bool = False, files: bool =
     from .capacity import check_here
     from .checks import check
 
-    source = rooted(source)
+    source = rooted_source(source)
     wrong = list(mismatches(source.raw, Profile))
     raw, renamed = _renamed(source.raw, wrong)
     if renamed:
@@ -105,7 +105,7 @@ def validated(source: Source, cluster: str, *, here: bool = False, files: bool =
             for path, text in _relative(source)
         ]
     found += [(one.path, one.value, one.remedy) for one in wrong]
-    raw, withheld, gone = _without(raw, [one for one in wrong if one.meant not in renamed], source.twice)
+    raw, withheld, gone = _without_wrong_fields(raw, [one for one in wrong if one.meant not in renamed], source.twice)
     profile = complete(raw)
     checked = check(profile, cluster, withheld, [named.check, outside_checks.check_files] if files else [])
     if (found or checked) and here:
@@ -125,7 +125,7 @@ def inline(raw: Mapping[str, Any], name: str, folder: str | FilePath | None) -> 
     return Source(dict(raw), name, Positions(None), [], FilePath(folder) if folder else None)
 
 
-def rooted(source: Source) -> Source:
+def rooted_source(source: Source) -> Source:
     """Return a profile whose relative paths start from the root; they are those from the folder of its file."""
     raw = merge(source.raw, {})
     if source.folder:
@@ -265,8 +265,8 @@ def complete(raw: Mapping[str, Any]) -> Profile:
     if raw.get("addressing") == "slaac":
         profile = merge(profile, {"network": {"ipv6": presets.SLAAC_IPV6}})
     profile = merge(profile, raw)
-    outside.laid(profile)
-    iscsi.laid(profile)
+    outside.add_machines(profile)
+    iscsi.add_networks(profile)
     if profile["machines_from"]:
         profile["nodes"] = merge(inventory.nodes(cast(Profile, profile)), profile["nodes"])
     profile["settings"] = {name: str(value) for name, value in profile["settings"].items()}
@@ -319,7 +319,7 @@ def _alike(one: str, other: str) -> bool:
     return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio() >= _ALIKE
 
 
-def _without(
+def _without_wrong_fields(
     raw: Mapping[str, object], wrong: list[Mismatch], twice: list[Path]
 ) -> tuple[dict[str, Any], list[Path], list[Path]]:
     """Return a profile without its wrong fields, the paths of all whose value is not known because of them, and its gone entries.

@@ -13,7 +13,7 @@ from .modes import MODES
 from .options import Profile
 from .presets import DEFAULTS, MACHINE
 from .settings import SETTINGS
-from .shapes import Shape, fields, required, shape
+from .shapes import Shape, fields, required_fields, shape
 from .topologies import TOPOLOGIES
 
 _WIDTH = 120
@@ -76,7 +76,7 @@ def _sections(record: type, place: str, defaults: Mapping[str, object], seen: se
 
 
 def _rows(record: type, defaults: Mapping[str, object]) -> Iterator[str]:
-    texts, needed = describe.fields(record), required(record)
+    texts, needed = describe.fields(record), required_fields(record)
     for name, wanted in fields(record).items():
         allowed = shape(wanted)
         text = texts.get(name) or describe.record(allowed.record)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from ..releases import LATEST, RELEASES, ReleaseProfile, since
+from ..releases import LATEST, RELEASES, ReleaseProfile, first_release
 from ..releases.distributions import DISTRIBUTIONS, PUBLIC_REGISTRY, Distribution, of_version
 from ..vocabulary import LAB_SUFFIX, WITH_VIPS
 from . import boot_modes
 from .build import platform_of
-from .modes import those
+from .modes import modes_where
 from .options import Profile
 from .presets import DEFAULTS
 from .problems import Finding, Path
 from .topologies import TOPOLOGIES
 
 # Boot modes whose image has all that it needs; `unconfigured` has what those without a cluster require.
-_FETCH_NOTHING = those(lambda mode: mode.configured and mode.beside is None)
+_FETCH_NOTHING = modes_where(lambda mode: mode.configured and mode.folder is None)
 _PAYLOADS = " or ".join(f"`payload: {name}`" for name in DISTRIBUTIONS)
 
 
@@ -78,13 +78,13 @@ def check_topology(profile: Profile, _cluster: str) -> Iterator[Finding]:
     chosen = profile["installer"]["install_config"].get("featureSet")
     if arbiters:
         place: Finding = (("topology",), topology, "") if row.arbiter.number else (("arbiter", "count"), arbiters, "")
-        fits, preview, first = release.arbiter_nodes, release.arbiter, since(lambda one: one.arbiter_nodes)
+        fits, preview, first = release.arbiter_nodes, release.arbiter, first_release(lambda one: one.arbiter_nodes)
     elif row.fencing:
         place = ("topology",), topology, ""
         fits, preview, first = (
             release.fencing_gate_default,
             release.two_node_fencing,
-            since(lambda one: one.fencing_gate_default),
+            first_release(lambda one: one.fencing_gate_default),
         )
     else:
         place = (("topology",), topology, "") if row.master.number == masters else (("master", "count"), masters, "")

@@ -39,14 +39,14 @@ def table(plan: Plan, width: int = WIDE, colour: bool = False) -> str:
     console = rich_console.Console(
         file=out, width=WIDE, force_terminal=colour, highlight=False, no_color=not colour, markup=False, emoji=False
     )
-    console.print(_about(plan, width))
+    console.print(_facts_of(plan, width))
     for choices in (_networks(plan), _nodes(plan)):
         fitting = (tables for tables in choices if all(console.measure(made).maximum <= width for made in tables))
         console.print(*next(fitting, choices[-1]))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _about(plan: Plan, width: int) -> Any:
+def _facts_of(plan: Plan, width: int) -> Any:
     cluster, hypervisor, services = plan["cluster"], plan["hypervisor"], plan["services"]
     settings = " ".join(f"{key}={value}" for key, value in plan["settings"].items()) or "upstream's"
     rows = (
@@ -58,7 +58,9 @@ def _about(plan: Plan, width: int) -> Any:
         *(
             ("", line)
             for one in plan.get("hypervisors") or []
-            for line in textwrap.wrap(hypervisors.described(plan, one), max(width - 16, 20), break_long_words=False)
+            for line in textwrap.wrap(
+                hypervisors.hypervisor_line(plan, one), max(width - 16, 20), break_long_words=False
+            )
         ),
         ("boot", plan["boot"]["mode"]),
         ("rendezvous", f"{plan['rendezvous']['node']} {plan['rendezvous']['ip']}"),

@@ -10,7 +10,7 @@ from ..addresses import family as family_of
 from .address_checks import owners
 from .fields import Family
 from .links import networks
-from .network_checks import cluster_ranges, lan, misplaced
+from .network_checks import cluster_ranges, lan, misplacement
 from .options import Profile
 from .presets import FAMILIES
 from .problems import Finding, Path
@@ -43,7 +43,7 @@ def _next_hop(profile: Profile, hop: str | None, subnet: Any, destination: str) 
     family = family_of(destination)
     if family_of(hop) != family:
         return f"must be an {_TITLES[family]} address, as the destination {destination}"
-    if wrong := misplaced(hop, subnet):
+    if wrong := misplacement(hop, subnet):
         return wrong
     owner = owners(profile).get(str(ipaddress.ip_address(hop)))
     return f"is the address of {owner}, which routes nothing; choose a router's" if owner else ""

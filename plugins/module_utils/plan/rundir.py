@@ -1,4 +1,4 @@
-"""The run directory's first files: `profile.yaml`, `plan.yaml`, `inventory.yml`, `secrets.json`."""
+"""The run directory's first files: `profile.yaml`, `plan.yaml` with its schema, `inventory.yml`, `secrets.json`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import state
 from .._deps import optional
-from ..documents import Document, DocumentError, decoded, load_yaml, read_file, read_yaml
+from ..documents import Document, DocumentError, decode_text, load_yaml, read_file, read_yaml
 from ..redact import redact
 from ..redact_shapes import HIDDEN
 from ..state import owner
 from ..vocabulary import RunFile
 from . import files as named
-from . import hypervisors, profile, secrets
+from . import hypervisors, profile, schema, secrets
 from .build import build
 from .model import Cluster, Plan
 from .problems import Finding, Problem, ProfileError
@@ -28,13 +28,14 @@ else:
     yaml = optional("yaml", "PyYAML")
 
 PLAN = RunFile.PLAN
+SCHEMA = RunFile.PLAN_SCHEMA
 PROFILE = RunFile.PROFILE
 INVENTORY = RunFile.INVENTORY
 SSH_ARGUMENTS = "-o StrictHostKeyChecking=yes -o ServerAliveInterval=15 -o ServerAliveCountMax=4"
 """Options of ssh to a hypervisor: it gets TLS keys and passwords, so never an unknown one; one that goes away is noticed in a minute."""
 _HOW = "agentlab plan PROFILE --write"
 _IMAGE_SET = "cluster-manifests/cluster-image-set.yaml"
-_MODES = {PLAN: 0o600, PROFILE: 0o600, INVENTORY: 0o644, secrets.FILE: 0o600}
+_MODES = {PLAN: 0o600, SCHEMA: 0o644, PROFILE: 0o600, INVENTORY: 0o644, secrets.FILE: 0o600}
 
 
 class Change(NamedTuple):
@@ -51,11 +52,11 @@ class Change(NamedTuple):
     def diff(self) -> dict[str, str]:
         """Return the change as Ansible shows it, without secrets.
 
-        Keys are `before`, `after` and their headers. Of `secrets.json` only REDACTED is shown, of other files all but
-        what `redact` hides.
+        Keys are `before`, `after` and their headers. Of `secrets.json` only REDACTED is shown, of the schema what it is,
+        of other files all but what `redact` hides.
         """
         name = str(self.path)
-        hide = _hidden if self.path.name == secrets.FILE else redact
+        hide = {secrets.FILE: _hidden, SCHEMA: _titled}.get(self.path.name, redact)
         return {
             "before": hide(self.before),
             "after": hide(self.after),
@@ -66,6 +67,10 @@ class Change(NamedTuple):
 
 def _hidden(text: str) -> str:
     return f"{HIDDEN}\n" if text else ""
+
+
+def _titled(text: str) -> str:
+    return f"the JSON schema of {PLAN}\n" if text else ""
 
 
 class Literal(str):
@@ -119,21 +124,21 @@ def prepare(
         if found := list(verify(plan)) if verify else []:
             source = profile.read(name, folder)
             raise ProfileError([source.problem(*finding) for finding in found])
-        wanted = {PROFILE: text, PLAN: dump(plan)}
+        wanted = {PROFILE: text, PLAN: plan_text(plan), SCHEMA: schema.text(schema.plan())}
         if refuse:
             _refuse_other(run_dir, plan, name)
-    for seen in hypervisors.views(secrets.without(plan)).values():
+    for seen in hypervisors.views(secrets.without_passwords(plan)).values():
         if refuse and seen["hypervisor"]["kind"] != "ssh":
             owner.verify(Path(seen["hypervisor"]["state_dir"]), owner.caller(seen, run_dir, adopt=adopt))
     wanted[INVENTORY] = dump(inventory(plan, run_dir))
-    wanted[secrets.FILE] = secrets.dump(secrets.planned(plan, run_dir))
+    wanted[secrets.FILE] = secrets.dump(secrets.planned_passwords(plan, run_dir))
     changes = []
     for file, text in wanted.items():
         path = run_dir / file
         before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         if before != text:
             changes.append(Change(path, before, text, _MODES[file]))
-    return secrets.without(plan), changes
+    return secrets.without_passwords(plan), changes
 
 
 def write(changes: list[Change]) -> None:
@@ -148,6 +153,11 @@ def write(changes: list[Change]) -> None:
             change.path.unlink(missing_ok=True)
 
 
+def plan_text(plan: Plan) -> str:
+    """Return the text of `plan.yaml`. Its first line names the schema for editors, by a path that is valid wherever the directory is."""
+    return f"# yaml-language-server: $schema={SCHEMA}\n{dump(plan)}"
+
+
 def load_plan(run_dir: Path) -> Plan:
     """Return the plan of the run in `run_dir`, validated. Raises `RunError` with all that is wrong.
 
@@ -159,7 +169,7 @@ def load_plan(run_dir: Path) -> Plan:
         found = _read(path)
     except FileNotFoundError:
         raise RunError(f"{path}: there is no plan yet; make one: {_HOW}") from None
-    again = f"Correct it, or make it again: {_how(run_dir)}"
+    again = f"Correct it, or make it again: {_plan_command(run_dir)}"
     try:
         return checked(found.value, str(path), found.positions, again)
     except PlanError as error:
@@ -183,15 +193,17 @@ def _read(path: Path) -> Document:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror}; make it again: {_how(path.parent)}") from None
+        raise RunError(
+            f"{path}: cannot be read: {error.strerror}; make it again: {_plan_command(path.parent)}"
+        ) from None
     except DocumentError as error:
         raise RunError(
             f"{error.name}:{error.line}:{error.column}: not valid YAML: {error.problem}\n"
-            f"Correct it, or make it again: {_how(path.parent)}"
+            f"Correct it, or make it again: {_plan_command(path.parent)}"
         ) from None
 
 
-def _how(run_dir: Path) -> str:
+def _plan_command(run_dir: Path) -> str:
     """Return the command that makes the plan again, from the profile of the run if it is there."""
     profile = run_dir / PROFILE
     return f"agentlab plan {profile} --cluster {run_dir.name} --write" if profile.exists() else _HOW
@@ -287,21 +299,35 @@ def _text_node(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 
 def _text(name: str, folder: Path | None, components: Mapping[str, str]) -> str:
     path, source = profile.find(name, folder), profile.overridden(profile.read(name, folder), components)
-    whole = profile.rooted(source)
+    whole = profile.rooted_source(source)
     if path and not components and whole.raw == source.raw:
-        return decoded(read_file(path), name=str(path))
+        return decode_text(read_file(path), name=str(path))
     # Paths of the copy must not start from its own folder.
     return dump(whole.raw)
 
 
 def _refuse_other(run_dir: Path, plan: Plan, name: str) -> None:
-    if not (run_dir / PLAN).exists() or not state.load(run_dir)["created"]:
+    if not (run_dir / PLAN).exists():
         return
-    found = _read(run_dir / PLAN).value
+    exists = bool(state.load(run_dir)["created"])
+    try:
+        found = _read(run_dir / PLAN).value
+    except RunError:
+        if exists:
+            raise
+        return  # it is made again
+    entry = found.get("cluster") if isinstance(found, Mapping) else None
+    other = entry.get("name") if isinstance(entry, Mapping) else None
+    if isinstance(other, str) and other != plan["cluster"]["name"]:
+        raise RunError(
+            f"{run_dir / PLAN}: cluster.name is {other!r}: cluster {plan['cluster']['name']} needs a run directory of its own"
+        )
+    if not exists:
+        return
     # Nothing of a cluster depends on its tests.
     if isinstance(found, Mapping) and {**found, "tests": None} == {**plan, "tests": None}:
         return
-    if _older(found) and _within(found, plan):
+    if _older(found) and _is_within(found, plan):
         return
     cluster, older = plan["cluster"]["name"], " with the version that made it" if _older(found) else ""
     raise RunError(
@@ -310,10 +336,10 @@ def _refuse_other(run_dir: Path, plan: Plan, name: str) -> None:
     )
 
 
-def _within(old: object, new: object) -> bool:
+def _is_within(old: object, new: object) -> bool:
     """Return whether `new` is `old` with more fields."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return all(key in new and _within(value, new[key]) for key, value in old.items())
+        return all(key in new and _is_within(value, new[key]) for key, value in old.items())
     if isinstance(old, list) and isinstance(new, list):
-        return len(old) == len(new) and all(_within(*pair) for pair in zip(old, new, strict=True))
+        return len(old) == len(new) and all(_is_within(*pair) for pair in zip(old, new, strict=True))
     return old == new

@@ -12,7 +12,7 @@ from .model import Plan
 from .options import Profile
 from .presets import DEFAULTS
 from .settings import SETTINGS
-from .shapes import Shape, fields, required, shape
+from .shapes import Shape, fields, required_fields, shape
 
 _PROFILES = "../config_examples/profile.schema.json"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -59,11 +59,11 @@ def document(
         "$schema": DRAFT,
         **({} if has_profiles else {"$id": f"urn:agentlab:schema:{name}"}),
         "title": f"agentlab {name}",
-        **_of(wanted, "", defaults),
+        **_schema_of(wanted, "", defaults),
     }
 
 
-def _of(wanted: object, text: str, default: object) -> Schema:
+def _schema_of(wanted: object, text: str, default: object) -> Schema:
     """Return the schema of an annotation. text: its documentation; default: its default, None for none."""
     allowed = shape(wanted)
     found: Schema = {"description": text or describe.record(allowed.record)} if text or allowed.record else {}
@@ -74,7 +74,7 @@ def _of(wanted: object, text: str, default: object) -> Schema:
     elif allowed.kind == "string" and (allowed.items is not None or allowed.record):
         other: Schema = {"$ref": _PROFILES}
         if allowed.items is not None:
-            other = {"type": "array", "minItems": 1, "items": _of(allowed.items, "", None)}
+            other = {"type": "array", "minItems": 1, "items": _schema_of(allowed.items, "", None)}
         text_or_null = {"type": found.pop("type"), **_format(allowed)}
         found["anyOf"] = [text_or_null, other]
     elif allowed.kind == "string":
@@ -82,14 +82,14 @@ def _of(wanted: object, text: str, default: object) -> Schema:
     elif allowed.least is not None:
         found |= {"minimum": allowed.least, "maximum": allowed.most}
     elif allowed.kind == "list":
-        found["items"] = _of(allowed.items, "", None)
+        found["items"] = _schema_of(allowed.items, "", None)
     elif allowed.kind == "record":
         defaults = default if isinstance(default, dict) else {}
         known = {
             name: (kind, describe.fields(allowed.record).get(name, ""), defaults.get(name))
             for name, kind in fields(allowed.record).items()
         }
-        return found | _object(known, required(allowed.record))
+        return found | _object(known, required_fields(allowed.record))
     elif allowed.tagged:
         return found | _tagged(allowed)
     elif allowed.kind == "mapping":
@@ -108,7 +108,7 @@ def _format(allowed: Shape) -> Schema:
 
 
 def _object(known: Mapping[str, tuple[object, str, object]], needed: Collection[str]) -> Schema:
-    properties = {name: _of(*parts) for name, parts in known.items()}
+    properties = {name: _schema_of(*parts) for name, parts in known.items()}
     return {
         "properties": properties,
         "additionalProperties": False,
@@ -122,7 +122,7 @@ def _mapping(allowed: Shape) -> Schema:
         texts = {name: SETTINGS[name].meaning if name in SETTINGS else "" for name in keys.choices}
         return _object({name: (allowed.items, texts[name], None) for name in keys.choices}, ())
     pattern = {} if keys.format == "line" else {"propertyNames": _format(keys)}
-    return {**pattern, "additionalProperties": _of(allowed.items, "", None)}
+    return {**pattern, "additionalProperties": _schema_of(allowed.items, "", None)}
 
 
 def _tagged(allowed: Shape) -> Schema:

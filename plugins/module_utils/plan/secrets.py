@@ -2,7 +2,7 @@
 
 A plan is a function of profile and cluster name, so that it cannot contain a random password: `password` is null there
 unless the profile sets it. What is null gets one here, once for each run directory. Modules are handed the plan without any
-password (`without`), and this file where they need one (`into`), so that a verbose run does not print them.
+password (`without_passwords`), and this file where they need one (`with_passwords`), so that a verbose run does not print them.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ class Secrets(TypedDict):
     nodes: dict[str, str]
 
 
-def of(plan: Plan, run_dir: Path) -> Secrets:
+def passwords_of(plan: Plan, run_dir: Path) -> Secrets:
     """Return the passwords of `plan`: its own, else those in the run directory, else new ones. Raises `ValueError`.
 
-    A plan that went through `without` keeps the passwords of single nodes that are in the run directory.
+    A plan that went through `without_passwords` keeps the passwords of single nodes that are in the run directory.
     """
     path = run_dir / FILE
     return complete(plan, path.read_text(errors="replace") if path.exists() else "{}", str(path))
 
 
-def planned(plan: Plan, run_dir: Path) -> Secrets:
-    """Return the passwords of `plan` as `of`, with those of single nodes that the plan itself has.
+def planned_passwords(plan: Plan, run_dir: Path) -> Secrets:
+    """Return the passwords of `plan` as `passwords_of`, with those of single nodes that the plan itself has.
 
     plan: as it was made from its profile, with passwords. Another profile of the same run directory may have named
     passwords for nodes of the same names.
     """
     own = {node["name"]: node["bmc"]["password"] for node in plan["nodes"] if node["bmc"]["password"]}
-    return {**of(plan, run_dir), "nodes": own}
+    return {**passwords_of(plan, run_dir), "nodes": own}
 
 
 def complete(plan: Plan, text: str, name: str) -> Secrets:
-    """Return the passwords as `of`, with the text of the file; messages call it `name`.
+    """Return the passwords as `passwords_of`, with the text of the file; messages call it `name`.
 
-    Where `of` reads the file itself, a module on another host is handed `text`. Raises `ValueError` naming what is
+    Where `passwords_of` reads the file itself, a module on another host is handed `text`. Raises `ValueError` naming what is
     wrong with it.
     """
     kept = _load(text, name)
@@ -88,13 +88,13 @@ def ensure(plan: Plan, run_dir: Path, *, check: bool = False) -> Secrets:
 
     With `check` nothing is written, and new passwords are other ones the next time.
     """
-    found = of(plan, run_dir)
+    found = passwords_of(plan, run_dir)
     if not check:
         write_atomic(run_dir / FILE, dump(found), 0o600)
     return found
 
 
-def without(plan: Plan) -> Plan:
+def without_passwords(plan: Plan) -> Plan:
     """Return the plan with null in the place of each password.
 
     The argument is not changed. A module that needs passwords is handed the text of `secrets.json`, too.
@@ -105,7 +105,7 @@ def without(plan: Plan) -> Plan:
     return made
 
 
-def into(plan: Plan, found: Secrets) -> Plan:
+def with_passwords(plan: Plan, found: Secrets) -> Plan:
     """Return the plan with its passwords.
 
     The argument is not changed. A node without a password of its own gets that of the BMC service, `found["bmc"]`.

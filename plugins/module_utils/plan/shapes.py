@@ -13,12 +13,12 @@ import typing
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from .fields import OneOf, Range, Tagged
+from .fields import OneOf, Range, TaggedMapping
 from .formats import FORMATS, fits
 from .problems import Mismatch, Path
 
 MISSING = "is missing:"
-"""How the remedy of a field begins that is not there."""
+"""Start of the remedy for a missing field."""
 Kind = Literal["string", "integer", "number", "boolean", "list", "mapping", "record", "tagged", "any"]
 _SCALARS: dict[Any, Kind] = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
 _PYTHON: dict[Kind, type | tuple[type, ...]] = {
@@ -53,7 +53,7 @@ class Shape(NamedTuple):
     items: Any = None
     keys: Any = None
     record: Any = None
-    tagged: Tagged | None = None
+    tagged: TaggedMapping | None = None
 
     def meaning(self) -> str:
         """Return what a value must be, to follow "must be".
@@ -104,7 +104,7 @@ def _ruled(plain: Shape, rule: object) -> Shape:
         return plain._replace(least=rule.least, most=rule.most)
     if isinstance(rule, OneOf):
         return plain._replace(choices=rule.table)
-    if isinstance(rule, Tagged):
+    if isinstance(rule, TaggedMapping):
         return plain._replace(kind="tagged", tagged=rule)
     return plain._replace(format=str(rule))
 
@@ -118,7 +118,7 @@ def fields(record: type) -> dict[str, Any]:
     return typing.get_type_hints(record, include_extras=True)
 
 
-def required(record: type) -> Collection[str]:
+def required_fields(record: type) -> Collection[str]:
     """Return the fields of a TypedDict that may not be missing.
 
     Fields of base classes are included. Type checkers know no attribute for it.
@@ -172,7 +172,7 @@ def mismatches(value: object, wanted: object, path: Path = ()) -> Iterator[Misma
         elif allowed.tagged:
             yield from _of_tagged(value, allowed.tagged, path)
         else:
-            yield from _of_record(value, fields(allowed.record), required(allowed.record), path)
+            yield from _of_record(value, fields(allowed.record), required_fields(allowed.record), path)
 
 
 def _is_kind(value: object, allowed: Shape) -> bool:
@@ -220,7 +220,7 @@ def _of_record(
             )
 
 
-def _of_tagged(value: Mapping[object, object], tagged: Tagged, path: Path) -> Iterator[Mismatch]:
+def _of_tagged(value: Mapping[object, object], tagged: TaggedMapping, path: Path) -> Iterator[Mismatch]:
     kind = value.get(tagged.key)
     if tagged.key not in value:
         yield Mismatch((*path, tagged.key), None, f"{MISSING} must be one of {', '.join(tagged.kinds)}")

@@ -1,22 +1,25 @@
 """Networks, machines, services and faults without a cluster, from a few lines of YAML: what is not given is completed, as in a plan.
 
 The shapes are those of `machines`, with fields that may be missing. Who owns them and where that is recorded: `sandbox.standalone`.
+For modules that need less of a plan: `partial`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 from ..addresses import family
 from . import build, disks, names
 from .faults import KINDS, ProfileFault, complete
-from .fields import Bridge, Cidr, Domain, Host, Ip, Label, Mac, Name, Size
+from .fields import Bridge, Cidr, Directory, Domain, Host, Ip, Label, Mac, Name, Size
 from .machine_options import Bus
 from .machines import Dhcp, DnsHost, Network, Node, Reservation, Subnet, Wildcard
 from .model import Plan
 from .options import ServicesOptions
+from .outside import DISK_GIB, LAB, Image, Machine
 from .presets import DEFAULTS, MTU
 from .problems import Finding, Problem, ProfileError
 from .stored import part
@@ -133,6 +136,29 @@ class ShortNode(_Node, total=False):
     """Its interfaces; none unless given."""
 
 
+class ShortMachine(ShortNode, total=False):
+    """A machine that is switched on once it is made."""
+
+    image: Image
+    """'lab' unless given: the lab's operating system, which it boots from a CD; or the path of an image (qcow2 or raw) below its first
+    disk, which is not changed. Such a disk has 10 GiB unless `disks` has another size."""
+    network_config: dict[str, Any]
+    """nmstate of one with the image 'lab'."""
+    files: dict[Directory, Annotated[str, "word"]]
+    """Small files of one with the image 'lab': path and text."""
+    units: dict[Annotated[str, "unit"], Annotated[str, "word"]]
+    """Units of systemd that one with the image 'lab' enables: name and text."""
+
+
+class ShortTunnel(TypedDict):
+    """A tunnel to another host."""
+
+    local: Ip
+    """Address of this host."""
+    remote: Ip
+    """Address of the other host."""
+
+
 class ShortHost(TypedDict):
     """A host of an installation."""
 
@@ -147,26 +173,28 @@ def hosts(given: Sequence[ShortHost]) -> dict[str, str]:
 
     Each of `given` has `name` and `address`, as `ShortHost`. Of two with one name the last counts.
     """
-    if found := part(given, list[ShortHost]):
-        raise ProfileError([Problem.of("hosts", *finding) for finding in found])
+    refuse([("hosts", finding) for finding in part(given, list[ShortHost])])
     return {host["name"]: host["address"] for host in given}
 
 
 def plan(given: Mapping[str, object]) -> Plan:
-    """Return what the options `cluster`, `state_dir`, `networks`, `nodes`, `services` and `faults` say as a plan with the lab's side only.
+    """Return what `given` has of the options of modules without a plan as a plan with the lab's side only.
 
-    Raises `ProfileError` with the field, the value and what would be right.
+    They are `cluster`, `state_dir`, `domain_type`, `egress`, `route`, `networks`, `tunnels`, `nodes`, `machines`, `ssh_key_file`, `services`
+    and `faults`; `cluster` is required. Raises `ProfileError` with the field, the value and what would be right.
     """
     cluster = str(given["cluster"])
-    networks, nodes = _present(given.get("networks")) or [], _present(given.get("nodes")) or []
+    networks, nodes = present(given.get("networks")) or [], present(given.get("nodes")) or []
+    machines, tunnels = present(given.get("machines")) or [], present(given.get("tunnels")) or []
     problems = [("cluster", finding) for finding in part(cluster, Label)]
     problems += [("networks", finding) for finding in part(networks, list[ShortNetwork])]
     problems += [("nodes", finding) for finding in part(nodes, list[ShortNode])]
-    services, faults = _present(given.get("services")) or {}, _present(given.get("faults")) or []
+    problems += [("machines", finding) for finding in part(machines, list[ShortMachine])]
+    problems += [("tunnels", finding) for finding in part(tunnels, list[ShortTunnel])]
+    services, faults = present(given.get("services")) or {}, present(given.get("faults")) or []
     problems += [("services", finding) for finding in part(services, ServicesOptions)]
     problems += [("faults", finding) for finding in part(faults, list[ProfileFault]) or _unusable(faults, nodes)]
-    if problems:
-        raise ProfileError([Problem.of(option, *finding) for option, finding in problems])
+    refuse(problems)
     state_dir = directory(given)
     served = [_network(entry, cluster) for entry in networks]
     ports = {name: {**default, **services.get(name, {})} for name, default in DEFAULTS["services"].items()}
@@ -184,6 +212,11 @@ def plan(given: Mapping[str, object]) -> Plan:
         "services": build.lab_services(cast(ServicesOptions, ports), gateway, f"{cluster}.test", state_dir),
         "faults": [complete(fault) for fault in faults],
     }  # fmt: skip
+    if tunnels:
+        parts["hypervisors"] = [_joined(tunnel, cluster, networks) for tunnel in tunnels]
+    if machines:
+        parts["machines"] = [_machine(entry, cluster, index, state_dir) for index, entry in enumerate(machines)]
+        parts["installer"] = {"ssh_key_file": given.get("ssh_key_file")}
     return cast(Plan, parts)
 
 
@@ -193,6 +226,12 @@ def directory(given: Mapping[str, object]) -> str:
     `given` are the options of a module or a role; the directory is on the hypervisor.
     """
     return str(given.get("state_dir") or names.state_dir(str(given["cluster"])))
+
+
+def refuse(problems: Sequence[tuple[str, Finding]]) -> None:
+    """Raise `ProfileError` with problems, if there are any: each an option, and what is wrong in it."""
+    if problems:
+        raise ProfileError([Problem.of(option, *finding) for option, finding in problems])
 
 
 def _unusable(faults: Sequence[Mapping[str, Any]], nodes: Sequence[Mapping[str, object]]) -> list[Finding]:
@@ -211,11 +250,11 @@ def _unusable(faults: Sequence[Mapping[str, Any]], nodes: Sequence[Mapping[str, 
     return found
 
 
-def _present(value: object) -> Any:
+def present(value: object) -> Any:
     """Return `value` without the nulls that Ansible gives to what is missing."""
     if isinstance(value, Mapping):
-        return {key: _present(item) for key, item in value.items() if item is not None}
-    return [_present(item) for item in value] if isinstance(value, list) else value
+        return {key: present(item) for key, item in value.items() if item is not None}
+    return [present(item) for item in value] if isinstance(value, list) else value
 
 
 def _network(given: ShortNetwork, cluster: str) -> Network:
@@ -269,4 +308,39 @@ def _node(given: ShortNode, cluster: str, index: int, state_dir: str) -> Node:
         "network_config": None,
         "root_device": None,
         "bmc": {"address": "", "username": "", "password": None},
+    }
+
+
+def _machine(given: ShortMachine, cluster: str, index: int, state_dir: str) -> Machine:
+    image = given.get("image", LAB)
+    sizes: list[ShortDisk] = given.get("disks") or ([] if image == LAB else [{"size_gib": DISK_GIB}])
+    made = _node(cast(ShortNode, {**given, "disks": sizes}), cluster, index, state_dir)
+    return {
+        "name": made["name"],
+        "domain": made["domain"],
+        "uuid": made["uuid"],
+        "vcpus": made["vcpus"],
+        "memory_mib": made["memory_mib"],
+        "firmware": made["firmware"],
+        "tpm": made["tpm"],
+        "disks": made["disks"],
+        "nics": made["nics"],
+        "console": made["console"],
+        "image": image,
+        "network_config": given.get("network_config"),
+        "files": given.get("files", {}),
+        "units": given.get("units", {}),
+    }
+
+
+def _joined(given: ShortTunnel, cluster: str, networks: Sequence[ShortNetwork]) -> dict[str, Any]:
+    """Return another host as a hypervisor of the plan. Both hosts find the same identifiers of VXLANs (24 bits, not 0)."""
+    pair = "/".join(sorted([given["local"], given["remote"]]))
+    ids = {}
+    for network in networks:
+        digest = hashlib.sha256(f"{cluster}/{pair}/{network['name']}".encode()).digest()
+        ids[network["name"]] = int.from_bytes(digest[:3], "big") or 1
+    return {
+        "kind": "ssh",
+        "further": {"tunnel": {"address": given["remote"], "peer": given["local"], "paired": False, "ids": ids}},
     }

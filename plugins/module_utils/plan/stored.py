@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import cast
 
+from ..addresses import in_url
 from ..documents import Positions
-from . import hypervisors, ipi, names, screens, tests
+from ..vocabulary import ClusterNames, Port
+from . import hypervisors, ipi, screens, tests
 from .machines import interfaces
 from .model import Plan
 from .outside import machines
@@ -73,11 +75,14 @@ def part(value: object, wanted: object) -> list[Finding]:
 
 def _contradictions(plan: Plan) -> Iterator[Finding]:
     """Yield what is wrong in how the parts of a plan refer to each other."""
+    from . import stored_addresses, stored_names, stored_nmstate  # only a plan that was read needs them
+
     hypervisor, services = plan["hypervisor"], plan["services"]
     paths: dict[Path, str] = {
         ("hypervisor", "console_dir"): hypervisor["console_dir"],
         ("hypervisor", "pool_dir"): hypervisor["pool_dir"],
         ("services", "directory"): services["directory"],
+        ("services", "process_dir"): services["process_dir"],
         ("services", "registry", "storage"): services["registry"]["storage"],
         ("services", "http", "root"): services["http"]["root"],
         **{
@@ -93,14 +98,7 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
     for path, value in paths.items():
         if not value.startswith(hypervisor["state_dir"] + "/"):
             yield path, value, "must be in hypervisor.state_dir, which is removed with the cluster"
-    uplink: Mapping[str, object] = {**names.uplink(plan["cluster"]["name"])}
-    for name, found in hypervisor["uplink"].items():
-        if found != uplink[name]:
-            yield (
-                ("hypervisor", "uplink", name),
-                found,
-                f"must be {uplink[name]}: what removes the cluster finds it by the cluster's name",
-            )
+    yield from stored_names.derived(plan)
     for name, empty in (("networks", not plan["networks"]), ("nodes", not plan["nodes"])):
         if empty:
             yield (name,), None, "must not be empty"
@@ -108,15 +106,12 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
         if not network["subnets"]:
             yield ("networks", index, "subnets"), None, "must not be empty"
     networks = [network["name"] for network in plan["networks"]]
-    seen: set[str] = set()
+    yield from stored_names.unique(plan)
     for index, node in enumerate(plan["nodes"]):
-        if node["name"] in seen:
-            yield ("nodes", index, "name"), node["name"], "is already the name of another node; each must be unique"
-        seen.add(node["name"])
         if not node["nics"]:
             yield ("nodes", index, "nics"), None, "must not be empty"
         for position, nic in enumerate(node["nics"]):
-            if nic["network"] not in networks:
+            if networks and nic["network"] not in networks:
                 yield (
                     ("nodes", index, "nics", position, "network"),
                     nic["network"],
@@ -127,7 +122,7 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
             bond, vlan, place = link["bond"], link["vlan"], ("nodes", index, "links", position)
             if (bond is None) == (vlan is None):
                 yield place, link["name"], "must have either `bond` or `vlan`"
-            if link["network"] is not None and link["network"] not in networks:
+            if networks and link["network"] is not None and link["network"] not in networks:
                 yield (*place, "network"), link["network"], f"must be one of {', '.join(networks)}, or null"
             for name in [*(bond["nics"] if bond else []), *([vlan["parent"]] if vlan else [])]:
                 if name not in known:
@@ -136,40 +131,49 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
         yield from screens.findings(steps, ("nodes", index, "screen_steps"), screen=bool(node.get("screen")))
     hosts = {node["name"]: [a["ip"] for nic in interfaces(node) for a in nic["addresses"]] for node in plan["nodes"]}
     first, ip = plan["rendezvous"]["node"], plan["rendezvous"]["ip"]
-    if first not in hosts:
+    if hosts and first not in hosts:
         yield ("rendezvous", "node"), first, f"must be one of {', '.join(hosts)}"
-    elif ip not in hosts[first]:
+    elif hosts and ip not in hosts[first]:
         yield ("rendezvous", "ip"), ip, f"must be an address of {first}: {', '.join(hosts[first])}"
     yield from hypervisors.findings(plan)
     for index, one in enumerate(machines(plan)):
-        if one["name"] in seen:
-            yield (
-                ("machines", index, "name"),
-                one["name"],
-                "is already the name of another machine; each must be unique",
-            )
-        seen.add(one["name"])
         if not one["nics"] or not one["nics"][0]["addresses"]:
             yield ("machines", index, "nics"), None, "must begin with a NIC that has an address"
         for position, nic in enumerate(one["nics"]):
-            if nic["network"] not in networks:
+            if networks and nic["network"] not in networks:
                 yield (
                     ("machines", index, "nics", position, "network"),
                     nic["network"],
                     f"must be one of {', '.join(networks)}",
                 )
     yield from tests.findings(plan["tests"], [*hosts, *(one["name"] for one in machines(plan))])
+    yield from stored_addresses.findings(plan)
+    yield from stored_nmstate.findings(plan)
     yield from _endpoints(plan)
 
 
 def _endpoints(plan: Plan) -> Iterator[Finding]:
-    """Yield the endpoints whose addresses are not those of VIPs and rendezvous host."""
-    vips, endpoints = plan["vips"], plan["endpoints"]
-    for name, endpoint, source, wanted in (
-        ("api", endpoints["api"], "vips.api", vips["api"]),
-        ("api_int", endpoints["api_int"], "vips.api", vips["api"]),
-        ("console", endpoints["console"], "vips.ingress", vips["ingress"]),
-        ("service", endpoints["service"], "rendezvous.ip", [plan["rendezvous"]["ip"]]),
+    """Yield what of the endpoints is not that of the cluster's domain, the VIPs and the rendezvous host."""
+    vips, endpoints, ip = plan["vips"], plan["endpoints"], plan["rendezvous"]["ip"]
+    names = ClusterNames.of(plan["cluster"]["domain"])
+    for name, endpoint, host, port, source, addresses in (
+        ("api", endpoints["api"], names.api, Port.API, "vips.api", vips["api"]),
+        ("api_int", endpoints["api_int"], names.api_int, Port.API, "vips.api", vips["api"]),
+        ("console", endpoints["console"], names.console, Port.HTTPS, "vips.ingress", vips["ingress"]),
+        ("service", endpoints["service"], ip, Port.ASSISTED_SERVICE, "rendezvous.ip", [ip]),
     ):
-        if endpoint["addresses"] != wanted:
-            yield ("endpoints", name, "addresses"), endpoint["addresses"], f"must be {', '.join(wanted)}, as {source}"
+        at = in_url(host) if port == Port.HTTPS else f"{in_url(host)}:{int(port)}"
+        url = f"{'http' if name == 'service' else 'https'}://{at}"
+        for field, found, wanted in (
+            ("host", endpoint["host"], host),
+            ("port", endpoint["port"], int(port)),
+            ("url", endpoint["url"], url),
+        ):
+            if found != wanted:
+                yield ("endpoints", name, field), found, f"must be {wanted}"
+        if endpoint["addresses"] != addresses:
+            yield (
+                ("endpoints", name, "addresses"),
+                endpoint["addresses"],
+                f"must be {', '.join(addresses)}, as {source}",
+            )

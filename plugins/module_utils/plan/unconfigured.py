@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..releases import LATEST, RELEASES, since
+from ..releases import LATEST, RELEASES, first_release
 from .boot_modes import boot_mode, mode_of
 from .build import addressing_of, machine, node_names, platform_of
 from .network_checks import of_nmstate
@@ -30,7 +30,7 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
     if platform_of(profile) == "external":
         yield place, mode, "requires another platform than external, whose image is a minimal one"
     if profile["installer"]["fips"]:
-        yield ("installer", "fips"), True, f"is an argument of the kernel, which an image of the mode {mode} has not"
+        yield ("installer", "fips"), True, f"is a kernel argument; an image of the mode {mode} has no kernel arguments"
     if kind.dialog:
         yield from _interactive(profile, mode, place)
 
@@ -38,7 +38,7 @@ def check(profile: Profile, _cluster: str) -> Iterator[Finding]:
 def _interactive(profile: Profile, mode: str, place: Path) -> Iterator[Finding]:
     release = RELEASES[profile["release"]["profile"] or LATEST.name]
     if not release.rendezvous_ui:
-        first = since(lambda one: one.rendezvous_ui)
+        first = first_release(lambda one: one.rendezvous_ui)
         yield place, mode, f"requires a release from {first} on, not {release.name}"
     if TOPOLOGIES[profile["topology"]].fencing:
         yield place, mode, f"requires a topology without fencing, not {profile['topology']}"

@@ -58,19 +58,19 @@ class Builder:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as process:
-            lines = [self._say(line.rstrip()) for line in process.stderr or ()]
+            lines = [self._report(line.rstrip()) for line in process.stderr or ()]
             printed = process.stdout.read() if process.stdout else ""
         if process.returncode and not printed:
             raise PayloadError(_cause(lines) or f"the builder ended with {process.returncode}")
         return load_json(printed, name="the builder's report")
 
-    def _say(self, line: str) -> str:
+    def _report(self, line: str) -> str:
         self.log("info", f"payload: {line}")
         return line
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PayloadRequest:
     """What a payload is to be, and where.
 
     overrides: replacements of components, by their names; version: of OpenShift, None for the newest; force: whether it is built even if
@@ -84,7 +84,7 @@ class Wanted:
     ironic: bool = False
 
 
-class Ensured(NamedTuple):
+class BuildResult(NamedTuple):
     """changed: whether anything was made, or would be; payload: the builder's report, empty if it would be built.
 
     before, after: its hashes, or words in their place; pushed: number of files added to the registry's storage, None without one.
@@ -97,7 +97,7 @@ class Ensured(NamedTuple):
     pushed: int | None = None
 
 
-def ensure(builder: Builder, wanted: Wanted, *, check: bool = False) -> Ensured:
+def ensure(builder: Builder, wanted: PayloadRequest, *, check: bool = False) -> BuildResult:
     """Build the payload unless it exists, and write it to the storage. check: only look. Raises `PayloadError`."""
     words = [word for name, source in sorted(wanted.overrides.items()) for word in ("--override", f"{name}={source}")]
     words += ["--release", wanted.version] if wanted.version else []
@@ -105,7 +105,7 @@ def ensure(builder: Builder, wanted: Wanted, *, check: bool = False) -> Ensured:
     changed, payload = before is None or wanted.force, before or {}
     if changed and not check:
         payload = builder("build", *(["--force"] if wanted.force else []), *words)
-    ensured = Ensured(changed, payload, (before or {}).get("hash", "none"), payload.get("hash", "to be built"))
+    ensured = BuildResult(changed, payload, (before or {}).get("hash", "none"), payload.get("hash", "to be built"))
     if not payload:
         return ensured
     if wanted.storage:

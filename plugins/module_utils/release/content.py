@@ -79,7 +79,7 @@ def digest_of(data: bytes, algorithm: str = "sha256") -> str:
 def read_all(source: Source, limit: int) -> bytes:
     """Everything that a source has. RegistryError: it has more than `limit` bytes, or sends them too slowly.
 
-    It must reach `LEAST_RATE` after `GRACE` seconds. For content with a known digest use `Verified`.
+    It must reach `LEAST_RATE` after `GRACE` seconds. For content with a known digest use `VerifiedStream`.
     """
     started, parts, got = time.monotonic(), list[bytes](), 0
     while data := source.read1(min(CHUNK, limit + 1 - got)):
@@ -91,7 +91,7 @@ def read_all(source: Source, limit: int) -> bytes:
     return b"".join(parts)
 
 
-class Verified:
+class VerifiedStream:
     """A stream of content that never gives more than the size in its descriptor; `finish` compares size and digest.
 
     Nothing that was read may be used before `finish` has returned.
@@ -141,7 +141,7 @@ def _check_pace(started: float, got: int) -> None:
         raise RegistryError(f"the registry sends too slowly: {got} bytes in {time.monotonic() - started:.0f} s")
 
 
-def parsed(data: bytes, name: str) -> dict[str, Any]:
+def parse_object(data: bytes, name: str) -> dict[str, Any]:
     """Return a registry's JSON object. RegistryError if it is invalid.
 
     name: of the document, for messages.

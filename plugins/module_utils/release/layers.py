@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from .._deps import optional
-from .content import CHUNK, Descriptor, RegistryError, Verified
+from .content import CHUNK, Descriptor, RegistryError, VerifiedStream
 from .registry import Registry
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ class _Member(tarfile.TarInfo):
         return member
 
 
-class _Unpacked:
+class _UnpackedLayer:
     """A layer without its compression, up to MOST_UNPACKED bytes."""
 
-    def __init__(self, stream: Verified | IO[bytes], layer: Descriptor) -> None:
+    def __init__(self, stream: VerifiedStream | IO[bytes], layer: Descriptor) -> None:
         self._layer, self._left = layer, MOST_UNPACKED
         self._errors: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error)
         if layer.media_type.endswith("gzip"):
@@ -66,19 +66,19 @@ class _Unpacked:
         try:
             data = self._read(size)
         except self._errors as error:
-            raise _Damaged(f"layer {self._layer.digest} cannot be unpacked: {error}") from error
+            raise _DamagedLayer(f"layer {self._layer.digest} cannot be unpacked: {error}") from error
         self._left -= len(data)
         if self._left < 0:
             raise RegistryError(f"layer {self._layer.digest} unpacks to more than {MOST_UNPACKED} bytes")
         return data
 
 
-class _Damaged(RegistryError):
+class _DamagedLayer(RegistryError):
     pass
 
 
 @contextmanager
-def opened(registry: Registry, pullspec: str, layer: Descriptor) -> Iterator[tarfile.TarFile]:
+def open_layer(registry: Registry, pullspec: str, layer: Descriptor) -> Iterator[tarfile.TarFile]:
     """The archive of a layer. RegistryError, at the latest at the end: it differs from its descriptor, or no archive.
 
     pullspec: of the image that the layer belongs to. The archive can be read once, forwards; a caller may leave early,
@@ -87,10 +87,10 @@ def opened(registry: Registry, pullspec: str, layer: Descriptor) -> Iterator[tar
     with registry.blob(pullspec, layer) as stream:
         try:
             with tarfile.open(
-                fileobj=cast("IO[bytes]", _Unpacked(stream, layer)), mode="r|", bufsize=CHUNK, tarinfo=_Member
+                fileobj=cast("IO[bytes]", _UnpackedLayer(stream, layer)), mode="r|", bufsize=CHUNK, tarinfo=_Member
             ) as archive:
                 yield archive
-        except (_Damaged, tarfile.TarError) as error:
+        except (_DamagedLayer, tarfile.TarError) as error:
             stream.finish()  # that it is other content explains it better
             raise RegistryError(f"{pullspec}: {error}") from error
         stream.finish()
@@ -110,7 +110,7 @@ def has_any(folder: Path, layers: Sequence[Descriptor], paths: Iterable[str]) ->
         hidden = set[str]()
         try:
             with (folder / layer.digest.partition(":")[2]).open("rb") as stream, tarfile.open(
-                fileobj=cast("IO[bytes]", _Unpacked(stream, layer)), mode="r|", bufsize=CHUNK, tarinfo=_Member
+                fileobj=cast("IO[bytes]", _UnpackedLayer(stream, layer)), mode="r|", bufsize=CHUNK, tarinfo=_Member
             ) as archive:  # fmt: skip
                 for member in archive:
                     path = path_of(member)

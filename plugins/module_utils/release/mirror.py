@@ -40,7 +40,7 @@ _CAUSES = (
     (r"status: 5\d\d", "{target} failed while it stored content; it may be full, which its log would show", False),
 )
 
-Say = Callable[[str], object]
+Report = Callable[[str], object]
 """Takes a line of progress."""
 
 
@@ -71,7 +71,7 @@ class Target:
     place: str
     name: str
 
-    def at(self, part: Part) -> str:
+    def pullspec_of(self, part: Part) -> str:
         """The pullspec by digest of an image in the target, where it is pushed to."""
         return f"{self.place}/{part.repository}@{part.source.version}"
 
@@ -179,7 +179,8 @@ def missing(registry: Registry, target: Target, parts: Iterable[Part]) -> list[P
     return [
         part
         for part in parts
-        if not registry.has(target.at(part)) or not registry.has(f"{target.place}/{part.repository}:{part.tag}")
+        if not registry.has(target.pullspec_of(part))
+        or not registry.has(f"{target.place}/{part.repository}:{part.tag}")
     ]
 
 
@@ -189,7 +190,7 @@ def size(parts: Iterable[Part]) -> int:
 
 
 def copy(
-    registry: Registry, target: Target, parts: Sequence[Part], access: Access, say: Say, attempts: int = ATTEMPTS
+    registry: Registry, target: Target, parts: Sequence[Part], access: Access, report: Report, attempts: int = ATTEMPTS
 ) -> None:
     """Copy images, and say after each how many there are of how many, their bytes and the rate.
 
@@ -198,14 +199,16 @@ def copy(
     """
     begin, done, total, have = time.monotonic(), 0, size(parts), set[str]()
     for count, part in enumerate(parts, 1):
-        _copy(registry, target, part, access, say, attempts)
+        _copy(registry, target, part, access, report, attempts)
         done += sum(size for digest, size in part.blobs.items() if digest not in have)
         have |= set(part.blobs)
         rate = done / max(time.monotonic() - begin, 0.001)
-        say(f"{count} of {len(parts)}: {part.name}: {size_text(done)} of {size_text(total)}, {size_text(int(rate))}/s")
+        report(
+            f"{count} of {len(parts)}: {part.name}: {size_text(done)} of {size_text(total)}, {size_text(int(rate))}/s"
+        )
 
 
-def _copy(registry: Registry, target: Target, part: Part, access: Access, say: Say, attempts: int) -> None:
+def _copy(registry: Registry, target: Target, part: Part, access: Access, report: Report, attempts: int) -> None:
     policy = f"--policy={access.policy}" if access.policy else "--insecure-policy"
     place = f"{target.place}/{part.repository}:{part.tag}"
     command = [_skopeo(), policy, "copy", "--quiet", "--all", "--preserve-digests", *access.options()]
@@ -216,7 +219,7 @@ def _copy(registry: Registry, target: Target, part: Part, access: Access, say: S
             capture_output=True,
             check=False,
         )
-        if done.returncode == 0 and registry.has(target.at(part)):
+        if done.returncode == 0 and registry.has(target.pullspec_of(part)):
             return
         text = done.stderr.decode(errors="replace").strip()
         reason, final = _cause(text, str(part.place), target.place) if done.returncode else _vanished(target.place)
@@ -225,7 +228,7 @@ def _copy(registry: Registry, target: Target, part: Part, access: Access, say: S
             tries = f" in {attempt} attempts" if attempt > 1 else ""
             raise RegistryError(f"{part.name} cannot be copied{tries}: {reason}{last}")
         pause = PAUSES[min(attempt, len(PAUSES)) - 1]
-        say(f"{part.name}: {reason}; attempt {attempt + 1} of {attempts} in {pause:.0f} s")
+        report(f"{part.name}: {reason}; attempt {attempt + 1} of {attempts} in {pause:.0f} s")
         time.sleep(pause)
 
 
@@ -268,7 +271,7 @@ def verify(registry: Registry, target: Target, parts: Iterable[Part]) -> int:
             key = (part.repository, digest)
             if key in sizes:
                 continue
-            found = registry.blob_size(target.at(part), digest)
+            found = registry.blob_size(target.pullspec_of(part), digest)
             if found != expected:
                 what = "is missing" if found is None else f"has {found} bytes instead of {expected}"
                 raise RegistryError(f"{part.name}: blob {digest} {what} in {target.place}/{part.repository}")

@@ -12,10 +12,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ..files import staging
+from ..files import staging_directory
 from ..vocabulary import HARDWARE_REQUIREMENTS
 from . import layers
-from .content import RegistryError, parsed
+from .content import RegistryError, parse_object
 from .registry import Registry
 
 MANIFESTS = "release-manifests/"
@@ -43,7 +43,10 @@ class Release:
         lost = sorted(wanted - set(found))
         if lost:
             raise RegistryError(f"{self.pullspec} is not a release image: it has no /{lost[0]}")
-        return {name.removeprefix(MANIFESTS): parsed(data, f"{self.pullspec}: /{name}") for name, data in found.items()}
+        return {
+            name.removeprefix(MANIFESTS): parse_object(data, f"{self.pullspec}: /{name}")
+            for name, data in found.items()
+        }
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -102,7 +105,7 @@ def read_matching(registry: Registry, pullspec: str, arch: str, patterns: list[s
     for layer in registry.layers(pullspec, arch):
         fresh: dict[str, bytes] = {}
         hidden: set[str] = set()
-        with layers.opened(registry, pullspec, layer) as archive:
+        with layers.open_layer(registry, pullspec, layer) as archive:
             for member in archive:
                 name = layers.path_of(member)
                 if gone := layers.hidden_by(name):
@@ -132,7 +135,7 @@ def _walk(registry: Registry, pullspec: str, arch: str, wanted: set[str], take: 
         hidden: set[str] = set()
         aside: dict[str, Callable[[], None]] = {}
         with ExitStack() as undo:
-            with layers.opened(registry, pullspec, layer) as archive:
+            with layers.open_layer(registry, pullspec, layer) as archive:
                 for member in archive:
                     name = layers.path_of(member)
                     if name in wanted - found - gone - set(aside) and member.isreg():
@@ -175,7 +178,7 @@ def extract_files(registry: Registry, pullspec: str, arch: str, targets: dict[st
         target, digest = targets[name], hashlib.sha256()
         stream = layers.contents(archive, member, MOST_EXTRACTED)
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = undo.enter_context(staging(target.parent)) / target.name
+        temporary = undo.enter_context(staging_directory(target.parent)) / target.name
         with temporary.open("wb") as out:
             while chunk := stream.read(2**20):
                 digest.update(chunk)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
-from .content import Descriptor, MissingError, RegistryError, Source, Verified, digest_of, parsed, read_all
+from .content import Descriptor, MissingError, RegistryError, Source, VerifiedStream, digest_of, parse_object, read_all
 
 TIMEOUT = 20.0
 """Seconds that a connection may be silent."""
@@ -122,7 +122,7 @@ class Registry:
         Raises `RegistryError`.
         """
         body, place = self._fetch_manifest(pullspec)
-        document = parsed(body, pullspec)
+        document = parse_object(body, pullspec)
         if "manifests" not in document:
             return document, digest_of(body)
         entries = document["manifests"]
@@ -130,7 +130,7 @@ class Registry:
             platform = entry.get("platform") if isinstance(entry, dict) else None
             if not arch or (isinstance(platform, dict) and platform.get("architecture") == arch):
                 found = Descriptor.of(entry, f"{pullspec}: manifests[{nth}]")
-                return parsed(self._content(place, "manifests", found), pullspec), found.digest
+                return parse_object(self._content(place, "manifests", found), pullspec), found.digest
         raise RegistryError(f"{pullspec} has no image for architecture {arch}")
 
     def document(self, pullspec: str) -> tuple[dict[str, Any], Reference, str]:
@@ -139,7 +139,7 @@ class Registry:
         Raises `RegistryError`.
         """
         body, place = self._fetch_manifest(pullspec)
-        return parsed(body, pullspec), place, digest_of(body)
+        return parse_object(body, pullspec), place, digest_of(body)
 
     def has(self, pullspec: str) -> bool:
         """Return whether the registry itself, not one of its mirrors, has the manifest or index of `pullspec`.
@@ -186,15 +186,15 @@ class Registry:
         """
         manifest, __ = self.manifest(pullspec, arch)
         expected = Descriptor.of(manifest.get("config"), f"{pullspec}: config")
-        return parsed(self._content(self._chosen[pullspec], "blobs", expected), pullspec)
+        return parse_object(self._content(self._chosen[pullspec], "blobs", expected), pullspec)
 
     @contextmanager
-    def blob(self, pullspec: str, expected: Descriptor) -> Iterator[Verified]:
+    def blob(self, pullspec: str, expected: Descriptor) -> Iterator[VerifiedStream]:
         """Stream a blob of the image `pullspec`. Call `finish` before anything of it is used."""
         if pullspec not in self._chosen:
             self._fetch_manifest(pullspec)
         with self._open(self._chosen[pullspec], "blobs", expected.digest) as response:
-            yield Verified(_Answer(response), expected)
+            yield VerifiedStream(_Answer(response), expected)
 
     def _fetch_manifest(self, pullspec: str) -> tuple[bytes, Reference]:
         known = self._chosen.get(pullspec)
@@ -222,7 +222,7 @@ class Registry:
             raise RegistryError(f"{place}: {expected.digest} has {expected.size} bytes, {MOST_DOCUMENT} is the limit")
         try:
             with self._open(place, kind, expected.digest) as response:
-                stream = Verified(_Answer(response), expected)
+                stream = VerifiedStream(_Answer(response), expected)
                 body = stream.read()
                 stream.finish()
         except RegistryError as error:
@@ -279,7 +279,7 @@ class Registry:
         headers = {"Authorization": f"Basic {basic}"} if basic else {}
         try:
             with self._opener.open(urllib.request.Request(url, headers=headers), timeout=TIMEOUT) as response:
-                answer = parsed(read_all(_Answer(response), 2**20), "the answer")
+                answer = parse_object(read_all(_Answer(response), 2**20), "the answer")
         except (urllib.error.URLError, ValueError, OSError, http.client.HTTPException) as error:
             hint = "" if basic else f": the pull secret has no entry for {reference.host}"
             raise RegistryError(f"no token from {realm}: {_reason(error)}{hint}") from error

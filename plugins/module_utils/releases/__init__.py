@@ -54,7 +54,7 @@ def by_version(version: str) -> ReleaseProfile:
     return OLDEST if (int(match[1]), int(match[2])) < _numbers(OLDEST.name) else LATEST
 
 
-def since(has: Callable[[ReleaseProfile], bool]) -> str:
+def first_release(has: Callable[[ReleaseProfile], bool]) -> str:
     """Return the name of the first release that has something, for messages. Raises `StopIteration` if none has."""
     return next(name for name, release in RELEASES.items() if has(release))
 

@@ -86,7 +86,7 @@ def places_of(component: str) -> tuple[Place, ...]:
     if component not in PLACES:
         raise LabError(
             f"{component}: a running lab has nothing to restart with it; agentlab deploy --override {component}=DIR installs "
-            f"with another one. Reloaded are {', '.join(PLACES)}"
+            f"with another one. Components that can be reloaded: {', '.join(PLACES)}"
         )
     return PLACES[component]
 

@@ -24,7 +24,7 @@ _PAUSE = 0.05
 class Logins:
     """Connections of ssh to nodes, by address, which later commands share: `ControlMaster` in ssh_config(5).
 
-    run_dir: with the key of the run; prefix: the command that enters the lab's network. Use `opened`.
+    run_dir: with the key of the run; prefix: the command that enters the lab's network. Use `open_logins`.
     """
 
     def __init__(self, run_dir: Path, prefix: Sequence[str], folder: Path) -> None:
@@ -78,7 +78,7 @@ class Logins:
 
 
 @contextlib.contextmanager
-def opened(run_dir: Path, prefix: Sequence[str]) -> Iterator[Logins]:
+def open_logins(run_dir: Path, prefix: Sequence[str]) -> Iterator[Logins]:
     """Yield logins without a connection; at the end all are closed. The arguments are those of `Logins`."""
     with tempfile.TemporaryDirectory(prefix="agentlab-ssh-") as folder:
         logins = Logins(run_dir, prefix, Path(folder))

@@ -55,17 +55,17 @@ SERVICE, AGENT, API, KUBELET = "assisted-service.service", "agent.service", "kub
 # Much more than a start takes: an emulated machine next to others on two cores needs a minute for what takes six seconds alone.
 ANSWER_SECONDS = 300.0
 CRASHES = 3
-"""Restarts by systemd after which a unit is taken for one that does not work; the first may be because of another unit that was not there yet."""
+"""Restarts by systemd after which a unit counts as failed; another unit that has not started yet can cause the first."""
 STEADY_SECONDS = 3.0
 PAUSE = 0.3
 _START = re.compile(r"^(ExecStart=.* )(\S+)( hyperkube .*)$", re.MULTILINE)
 
 
-class Failed(Exception):
+class ReloadFailed(Exception):
     """A program of the node failed, what was started does not answer, or the caller has gone."""
 
 
-_ERRORS = (Failed, OSError, ValueError, KeyError)  # the last two: a file or an answer is not as expected
+_ERRORS = (ReloadFailed, OSError, ValueError, KeyError)  # the last two: a file or an answer is not as expected
 
 
 class Place:
@@ -92,7 +92,7 @@ class Place:
     def use(self, image: str) -> None:
         """Start with another image, and wait until that answers; the place is held.
 
-        image: pullspec with digest, which the node has pulled. Raises `Failed` when it does not start or answer; the
+        image: pullspec with digest, which the node has pulled. Raises `ReloadFailed` when it does not start or answer; the
         caller then uses the former image again.
         """
         raise NotImplementedError
@@ -115,7 +115,7 @@ class Service(Place):
         text = re.sub(self._line(), f"{VARIABLES[self.component]}={image}", IMAGES.read_text(), flags=re.MULTILINE)
         write(IMAGES, text)
         if self.reloading.wait():
-            raise Failed("systemctl daemon-reload failed")
+            raise ReloadFailed("systemctl daemon-reload failed")
         restart(SERVICE)
         wait(SERVICE, partial(answers, SERVICE_PORT, "/health"))
         if KEPT.exists():
@@ -189,7 +189,7 @@ class Controller(Place):
     def use(self, image: str) -> None:
         pod = self._pod()
         if pod is None:
-            raise Failed("the controller has ended")
+            raise ReloadFailed("the controller has ended")
         name, container = pod["metadata"]["name"], pod["spec"]["containers"][0]["name"]
         patch = {"spec": {"containers": [{"name": container, "image": image}]}}
         kube("PATCH", f"{PODS}/{name}", patch)
@@ -291,11 +291,11 @@ def daemon_reload() -> subprocess.Popen[bytes]:
 
 
 def wait(unit: str, works: Callable[[], bool]) -> None:
-    """Wait until a unit works. Raises `Failed` with the last lines of its log."""
+    """Wait until a unit works. Raises `ReloadFailed` with the last lines of its log."""
     begin = time.monotonic()
     while not works():
         if time.monotonic() - begin > ANSWER_SECONDS or state(unit) == "failed" or restarts(unit) >= CRASHES:
-            raise Failed(f"{unit} does not work with it: {last_lines(unit)}")
+            raise ReloadFailed(f"{unit} does not work with it: {last_lines(unit)}")
         time.sleep(PAUSE)
     note(step=f"{unit} works, {time.monotonic() - begin:.1f} s after its restart")
 
@@ -313,7 +313,7 @@ def answers(port: int, path: str, *, tls: bool = False) -> bool:
     request = f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode()
     try:
         channel = socket.create_connection(("localhost", port), timeout=5)
-        with trusting().wrap_socket(channel) if tls else channel as channel:
+        with trusting_context().wrap_socket(channel) if tls else channel as channel:
             channel.sendall(request)
             status = channel.recv(64)
     except OSError:
@@ -321,7 +321,7 @@ def answers(port: int, path: str, *, tls: bool = False) -> bool:
     return re.match(rb"HTTP/1\.\d 200 ", status) is not None
 
 
-def trusting() -> ssl.SSLContext:
+def trusting_context() -> ssl.SSLContext:
     """Return a context for connections to this node itself, whose certificate has other names."""
     import ssl
 
@@ -331,24 +331,24 @@ def trusting() -> ssl.SSLContext:
 
 
 def kube(method: str, path: str, patch: object = None) -> Any:
-    """Return what the API of this node answers to the controller's service account. Raises `Failed`."""
+    """Return what the API of this node answers to the controller's service account. Raises `ReloadFailed`."""
     import http.client
 
     headers = {
         "Authorization": f"Bearer {TOKEN.read_text().strip()}",
         "Content-Type": "application/strategic-merge-patch+json",
     }
-    client = http.client.HTTPSConnection("localhost", 6443, timeout=10, context=trusting())
+    client = http.client.HTTPSConnection("localhost", 6443, timeout=10, context=trusting_context())
     try:
         client.request(method, path, json.dumps(patch) if patch else None, headers)
         answer = client.getresponse()
         text = answer.read()
     except (OSError, http.client.HTTPException) as error:
-        raise Failed(f"the API of this node does not answer: {error}") from None
+        raise ReloadFailed(f"the API of this node does not answer: {error}") from None
     finally:
         client.close()
     if answer.status != http.client.OK:
-        raise Failed(f"{method} {path}: {answer.status} {text[:200]!r}")
+        raise ReloadFailed(f"{method} {path}: {answer.status} {text[:200]!r}")
     return json.loads(text)
 
 
@@ -371,11 +371,11 @@ def installs() -> bool:
 
 
 def run(*command: str, fails: bool = False) -> str:
-    """Return the output of a program. Raises `Failed` with its last line of errors, unless it may fail."""
+    """Return the output of a program. Raises `ReloadFailed` with its last line of errors, unless it may fail."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode and not fails:
         output = done.stderr.strip().splitlines() or [f"ended with {done.returncode}"]
-        raise Failed(f"{' '.join(command[:2])}: {output[-1]}")
+        raise ReloadFailed(f"{' '.join(command[:2])}: {output[-1]}")
     return done.stdout
 
 
@@ -419,8 +419,8 @@ def replace(place: Place, image: str) -> int:
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """Wait until no other reload runs on this node: two components can be variables of one unit. Raises `Failed`."""
+def exclusive() -> Iterator[None]:
+    """Wait until no other reload runs on this node: two components can be variables of one unit. Raises `ReloadFailed`."""
     with LOCK.open("w") as stream:
         end, waits = time.monotonic() + 2 * ANSWER_SECONDS, False
         while True:
@@ -429,7 +429,7 @@ def alone() -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > end:
-                    raise Failed(f"another reload has run on this node for {2 * ANSWER_SECONDS:.0f} s") from None
+                    raise ReloadFailed(f"another reload has run on this node for {2 * ANSWER_SECONDS:.0f} s") from None
                 if not waits:
                     note(step="waiting for another reload on this node")
                 waits = True
@@ -447,13 +447,13 @@ def pull(secret: str, image: str) -> None:
 
 
 def note(**fields: str) -> None:
-    """Report to the caller. Raises `Failed` when it has gone; what is reported afterwards is lost."""
+    """Report to the caller. Raises `ReloadFailed` when it has gone; what is reported afterwards is lost."""
     try:
         sys.stdout.write(json.dumps(fields) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise Failed("the caller has gone") from None
+        raise ReloadFailed("the caller has gone") from None
 
 
 def reason(error: Exception) -> str:
@@ -467,7 +467,7 @@ def main(argv: Sequence[str]) -> int:
     """Run `PLACE COMPONENT IMAGE`; return the exit code."""
     name, component, image = argv
     try:
-        with alone():
+        with exclusive():
             return replace(PLACES[name](component), image)
     except _ERRORS as error:
         sys.stderr.write(f"{reason(error)}\n")

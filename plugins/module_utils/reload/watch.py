@@ -25,7 +25,7 @@ def look(files: Iterable[Path]) -> State:
     return found
 
 
-def changed(before: State, after: State) -> list[Path]:
+def changed_files(before: State, after: State) -> list[Path]:
     """Return the files that are new, gone or different, sorted."""
     return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
 
@@ -36,6 +36,6 @@ def wait(before: State, files: Callable[[], Iterable[Path]], sleep: Callable[[fl
     while True:
         sleep(SECONDS)
         now = look(files())
-        if now == last and changed(before, now):
+        if now == last and changed_files(before, now):
             return now
         last = now

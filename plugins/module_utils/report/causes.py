@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 from ..assisted.monitor import host_name, ineligible
 from ..assisted.validations import LASTING, WARNINGS
-from ..cluster.pods import NAMESPACE, broken
+from ..cluster.pods import NAMESPACE, failure_of_pod
 from ..cluster.pods import name as pod_name
 from ..cluster.watcher import operator_report
 from ..documents import load_json
 from ..plan import hypervisors
 from ..plan.faults import EXTRA
-from ..plan.machines import carried, interfaces, virtual
+from ..plan.machines import interfaces, own_machines, virtual
 from ..plan.outside import machines
 from ..vocabulary import FAILED_WITH_CLUSTER, Port, RunFile, Stage, Status
 from .evidence import RESTARTS, Facts
@@ -129,7 +129,7 @@ def _domains(facts: Facts) -> Iterator[Cause]:
     elsewhere = [
         node for node in virtual(facts.plan["nodes"]) if node.get("hypervisor") and node["domain"] in facts.domains
     ]
-    for node in [*carried(facts.plan["nodes"]), *machines(facts.plan), *elsewhere]:
+    for node in [*own_machines(facts.plan["nodes"]), *machines(facts.plan), *elsewhere]:
         state = facts.domains.get(node["domain"])
         if state is None:
             yield Cause(
@@ -334,14 +334,14 @@ def _hosts(facts: Facts) -> Iterator[Cause]:
             )
         elif status in (Status.INSUFFICIENT, Status.PENDING_FOR_INPUT):
             for message, grace in _failing(host):
-                yield Cause(f"host {name} fails a validation: {message}", facts.again(), grace)
+                yield Cause(f"host {name} fails a validation: {message}", facts.restart_command(), grace)
 
 
 def _warnings(facts: Facts, of: Collection[str]) -> Iterator[Cause]:
     """Validations that fail without blocking a host."""
     for host in (facts.cluster or {}).get("hosts") or []:
         for message, __ in _failing(host, of) if host["status"] != Status.INSTALLED else ():
-            yield Cause(f"host {host_name(host)} fails a validation: {message}", facts.again())
+            yield Cause(f"host {host_name(host)} fails a validation: {message}", facts.restart_command())
 
 
 def _large_packets(facts: Facts) -> Iterator[Cause]:
@@ -358,7 +358,7 @@ def _cluster(facts: Facts) -> Iterator[Cause]:
     if facts.cluster is None or facts.nodes is not None:
         return
     for message, grace in _failing(facts.cluster):
-        yield Cause(f"the cluster fails a validation: {message}", facts.again(), grace)
+        yield Cause(f"the cluster fails a validation: {message}", facts.restart_command(), grace)
     last = next((e for e in reversed(facts.events) if e["severity"] in ("error", "critical")), None)
     if last:
         yield Cause(f"last error event: {last['message']}", f"less {facts.access.run_dir}/{RunFile.LAST_EVENTS}")
@@ -367,7 +367,7 @@ def _cluster(facts: Facts) -> Iterator[Cause]:
 def _pods(facts: Facts) -> Iterator[Cause]:
     """Containers that fail or do not start; one that has not started yet is only a symptom. The controller's are first."""
     for pod in sorted(facts.pods, key=lambda pod: pod["metadata"].get("namespace") != NAMESPACE):
-        if message := broken(pod):
+        if message := failure_of_pod(pod):
             namespace, name = pod["metadata"].get("namespace", "default"), pod["metadata"]["name"]
             yield Cause(
                 f"pod {pod_name(pod)}: {message}",

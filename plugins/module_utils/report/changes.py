@@ -11,7 +11,7 @@ from typing import Any
 
 from ..assisted.monitor import host_name, parse_validations
 from ..cluster.client import conditions
-from ..state.events import Event, EventLog, Found, Level, event, level_of, moment, read
+from ..state.events import Event, EventLog, Level, RunEvents, event, level_of, moment, read
 from ..vocabulary import Status
 
 _BAD = ("failure", "error")
@@ -28,7 +28,7 @@ RENAMED = "renamed"
 
 
 class WaitEvents:
-    """A `say`, a `show` and a `show_operators` of `waitfor.wait_for` that write events.
+    """A `report`, a `show` and a `show_operators` of `waitfor.wait_for` that write events.
 
     log: where to; emit: gets each event as it was written; faults: log of the fault injection. An event that cannot be written
     does not end the wait.
@@ -41,10 +41,10 @@ class WaitEvents:
         self._known: dict[tuple[str, ...], object] = {}
         self._queried: dict[str, int] = {}
         self._names: dict[str, str] = {}
-        known = read(log.path) if log.path and faults else Found([])
+        known = read(log.path) if log.path and faults else RunEvents([])
         self._faults_seen = {(one["time"], one["text"]) for one in known.events if one["kind"] == "fault"}
 
-    def say(self, level: str, text: str) -> None:
+    def report(self, level: str, text: str) -> None:
         """Write a message of the wait.
 
         level: of a log (`info`, `warning`, ...), translated by `level_of`; text: the message. Faults injected since the
@@ -87,7 +87,7 @@ class WaitEvents:
 
     def _service(self, cluster: dict[str, Any]) -> Iterator[Event]:
         status, info = str(cluster["status"]), str(cluster.get("status_info") or "")
-        late = self._late("service", [cluster.get("status_updated_at")])
+        late = self._delay("service", [cluster.get("status_updated_at")])
         if self._is_new(("cluster",), (status, info)):
             yield event("cluster", str(cluster.get("name") or "cluster"), status, info, level=_level(status), late=late)
         yield from self._validations("", cluster)
@@ -119,14 +119,14 @@ class WaitEvents:
         changed = [
             condition.get("lastTransitionTime") for operator in operators for condition in conditions(operator).values()
         ]
-        late = self._late("operators", changed)
+        late = self._delay("operators", changed)
         for operator in operators:
             name, (state, text) = str(operator["metadata"]["name"]), operator_state(operator)
             if self._is_new(("operator", name), (state, text)):
                 level: Level = "info" if state in ("Available", "Progressing") else "warning"
                 yield event("operator", name, state, text, level=level, late=late)
 
-    def _late(self, source: str, stamps: Iterable[object]) -> int:
+    def _delay(self, source: str, stamps: Iterable[object]) -> int:
         """Return how long ago the last change was, at most since the source was asked before: a clock elsewhere may differ."""
         now = round(time.time() * 1000)
         before = self._queried.get(source, now)

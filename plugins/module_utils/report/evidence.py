@@ -102,7 +102,7 @@ class Facts:
         )
         return self.access.console(domain) if domain else "read its console log"
 
-    def again(self) -> str:
+    def restart_command(self) -> str:
         """Return the command that starts over with a corrected profile.
 
         Both commands are in one shell line: destroy the cluster, then deploy the profile of the run directory.

@@ -45,7 +45,7 @@ SSH_LIMIT = 240.0
 
 
 @dataclass
-class Gathered:
+class GatherResult:
     """files: relative path -> description; missing: source -> why it is missing; causes: the first cause first.
 
     directory: of the report, to which the paths in `files` are relative. An installation that is not a lab's has no
@@ -58,7 +58,7 @@ class Gathered:
     causes: list[Cause] = field(default_factory=list)
 
 
-class Elsewhere(NamedTuple):
+class ExternalCluster(NamedTuple):
     """An installation that is not a lab's: addresses of its hosts by name, and the private key for user core on them.
 
     hosts: host name -> IP address; rendezvous_ip: where the assisted service answers; key: None for the key of the run
@@ -77,11 +77,13 @@ class Gatherer:
     services.
     """
 
-    def __init__(self, of: Plan | Elsewhere, run_dir: Path, directory: Path, auth: tuple[str | None, str]) -> None:
-        self.run_dir, self.out, self.auth = run_dir, Gathered(directory), auth
-        self.elsewhere = of if isinstance(of, Elsewhere) else None
-        self.plan = plan = short.plan({"cluster": "none"}) if isinstance(of, Elsewhere) else of
-        address = of.rendezvous_ip if isinstance(of, Elsewhere) else rendezvous_ip(plan, run_dir)
+    def __init__(
+        self, of: Plan | ExternalCluster, run_dir: Path, directory: Path, auth: tuple[str | None, str]
+    ) -> None:
+        self.run_dir, self.out, self.auth = run_dir, GatherResult(directory), auth
+        self.elsewhere = of if isinstance(of, ExternalCluster) else None
+        self.plan = plan = short.plan({"cluster": "none"}) if isinstance(of, ExternalCluster) else of
+        address = of.rendezvous_ip if isinstance(of, ExternalCluster) else rendezvous_ip(plan, run_dir)
         self.services = Path(plan["services"]["directory"])
         self.facts = Facts(plan=phases.present(plan, run_dir), rendezvous_ip=address, run_dir=run_dir.absolute())
         self.injected: list[str] = []
@@ -91,7 +93,7 @@ class Gatherer:
             recording.Recorder(run_dir / recording.FILE, self.secrets) if not self.elsewhere else recording.no_tape
         )
 
-    def run(self) -> Gathered:
+    def run(self) -> GatherResult:
         """Collect everything, determine the causes, and write `summary.txt`.
 
         Sources are queried in parallel; one that fails is in `missing` with its error. Raises `OSError` when the report
@@ -223,7 +225,7 @@ class Gatherer:
     def _fetched(self, hypervisor: Hypervisor) -> None:
         """Keep what the role has fetched from another hypervisor, and remove the archive."""
         name = hypervisors.name_of(hypervisor)
-        archive = hypervisor_logs.fetched(self.run_dir, name)
+        archive = hypervisor_logs.archive_path(self.run_dir, name)
         if not archive.exists():
             raise OSError(
                 f"nothing was fetched from {hypervisor['host'] or name}: {hypervisor['state_dir']} there has consoles and logs"

@@ -97,10 +97,10 @@ class _TooLarge(OSError):
 @contextmanager
 def _unpacked(sent: IO[bytes]) -> Iterator[io.RawIOBase]:
     with lzma.open(sent) as packed:
-        yield _Bounded(packed)
+        yield _BoundedReader(packed)
 
 
-class _Bounded(io.RawIOBase):
+class _BoundedReader(io.RawIOBase):
     """Reads at most MOST_KEPT bytes, headers of the archive included."""
 
     def __init__(self, source: IO[bytes]) -> None:

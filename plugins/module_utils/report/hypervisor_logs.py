@@ -21,7 +21,7 @@ from ..errors import LabError
 from ..files import new_file
 from ..libvirt import LOGS as QEMU_LOGS
 from ..plan import hypervisors, names
-from ..plan.machines import carried
+from ..plan.machines import own_machines
 from ..plan.model import Plan
 from ..plan.modes import MODES
 from ..plan.outside import machines
@@ -60,7 +60,7 @@ def domain_states(plan: Plan, enter: Sequence[str] = ()) -> dict[str, str] | Non
     if not MODES[plan["boot"]["mode"]].boots:
         return None
     states = {}
-    for node in [*carried(plan["nodes"]), *machines(plan)]:
+    for node in [*own_machines(plan["nodes"]), *machines(plan)]:
         try:
             states[node["domain"]] = run(*enter, *_VIRSH, "domstate", node["domain"]).strip()
         except subprocess.CalledProcessError as error:
@@ -145,7 +145,7 @@ def pack(plan: Plan) -> Path | None:
         try:
             note = note._replace(domains=libvirt(plan, keep, _enter(plan)))
         except _ERRORS as error:
-            note.missing["libvirt"] = _why(error)
+            note.missing["libvirt"] = _reason_of(error)
         sources: dict[str, Callable[[Plan, Keep], object]] = {
             "logs of QEMU": qemu,
             "services": services,
@@ -156,12 +156,12 @@ def pack(plan: Plan) -> Path | None:
             try:
                 source(plan, keep)
             except _ERRORS as error:
-                note.missing[name] = _why(error)
+                note.missing[name] = _reason_of(error)
         _text(keep, _NOTE, json.dumps(note._asdict()))
     return directory / ARCHIVE
 
 
-def fetched(run_dir: Path, name: str) -> Path:
+def archive_path(run_dir: Path, name: str) -> Path:
     """Return where the role `gather` puts the archive of the hypervisor `name`."""
     return run_dir / "logs" / f"{name}.tar.xz"
 
@@ -193,7 +193,7 @@ def _texts(given: object) -> dict[str, str]:
     return given
 
 
-def _why(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     output = error.stderr if isinstance(error, subprocess.CalledProcessError) else ""
     return str(output).strip() or str(error)
 

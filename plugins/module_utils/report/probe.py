@@ -15,7 +15,7 @@ from ..plan.model import Plan
 from ..sandbox import services
 from ..state.recording import Tape, no_tape
 from ..vocabulary import RunFile
-from ..watch import Diagnosis, Seen
+from ..watch import Diagnosis, WaitState
 from . import facts
 from .causes import CONTROLS, Cause, causes
 from .evidence import Facts, Unit
@@ -78,7 +78,7 @@ def consoles(plan: Plan, directory: Path | None = None) -> dict[str, str]:
     return found
 
 
-def reached(texts: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+def reached_steps(texts: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     """Return the steps of their boot that machines have completed: what systemd reports on the console while it starts.
 
     texts: domain -> text of its console. Numbers are removed: another session of ssh, or the restart of a unit, adds nothing.
@@ -90,7 +90,7 @@ def reached(texts: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     )
 
 
-def starting(text: str) -> str:
+def start_progress(text: str) -> str:
     """Return what a machine does while it starts, from its console: "starting SYSTEM", or "waiting for UNIT, UNIT".
 
     text: of its console since it was booted. Empty before its system starts.
@@ -141,14 +141,14 @@ class Probe:
     Call it with what a wait has seen; it completes that with machines, consoles, services of the lab, and units of the
     rendezvous host. The units are queried from `UNITS_AFTER` seconds on, after `UNITS_PACE` seconds without progress, and
     only while no API answers. Progress are steps of a boot, what machines pulled, and states of units. tape: gets what
-    was found, and the causes; say: gets, until an API answers, a line for whatever is new on the console of a machine
+    was found, and the causes; report: gets, until an API answers, a line for whatever is new on the console of a machine
     that starts.
     """
 
     def __init__(
-        self, plan: Plan, run_dir: Path, tape: Tape = no_tape, say: Callable[[str], None] = lambda line: None
+        self, plan: Plan, run_dir: Path, tape: Tape = no_tape, report: Callable[[str], None] = lambda line: None
     ) -> None:
-        self.tape, self.whole, self.say = tape, plan, say
+        self.tape, self.whole, self.report = tape, plan, report
         self.shown: dict[str, str] = {}
         self.plan, self.run_dir = phases.present(plan, run_dir), run_dir
         self.address = rendezvous_ip(plan, run_dir)
@@ -157,7 +157,7 @@ class Probe:
         self.pulls = Contents(Path(names.service_log(plan["services"]["directory"], "registry")))
         self.progress = set[Hashable]()
 
-    def __call__(self, seen: Seen) -> Diagnosis:
+    def __call__(self, seen: WaitState) -> Diagnosis:
         found = Diagnosis(self.causes(seen), self.progress)
         if not (seen.cluster or seen.kube):
             self._show()
@@ -165,12 +165,12 @@ class Probe:
 
     def _show(self) -> None:
         for node in self.plan["nodes"]:
-            now = starting(self.facts.consoles.get(node["domain"], ""))
+            now = start_progress(self.facts.consoles.get(node["domain"], ""))
             if now and now != self.shown.get(node["domain"]):
                 self.shown[node["domain"]] = now
-                self.say(f"Host {node['name']}: {now}")
+                self.report(f"Host {node['name']}: {now}")
 
-    def causes(self, seen: Seen) -> Sequence[Cause]:
+    def causes(self, seen: WaitState) -> Sequence[Cause]:
         """Return the current causes."""
         if seen.cluster or seen.kube:
             self.facts.node_zero = {}
@@ -194,7 +194,7 @@ class Probe:
         return found
 
     def _progress(self) -> None:
-        now: set[Hashable] = {*reached(self.facts.consoles), *self.pulls.read()}
+        now: set[Hashable] = {*reached_steps(self.facts.consoles), *self.pulls.read()}
         now |= {(name, unit.state) for name, unit in self.facts.node_zero.items()}
         if not now <= self.progress:
             self.progress |= now

@@ -24,7 +24,7 @@ from ..plan.machines import Node
 from ..plan.model import Plan
 from ..redact import redact
 from ..vocabulary import RunFile
-from ..watch import Seen
+from ..watch import WaitState
 from .causes import UNKNOWN
 from .hypervisor_logs import domain_states
 from .probe import Probe
@@ -136,10 +136,10 @@ def collect(plan: Plan, run_dir: Path, *, inside: bool) -> Status:
     if inside:
         with ThreadPoolExecutor(max_workers=len(plan["nodes"]) + 1) as pool:
             pending = pool.submit(_ask, run_dir)
-            nodes = secrets.into(plan, secrets.of(plan, run_dir))["nodes"]
+            nodes = secrets.with_passwords(plan, secrets.passwords_of(plan, run_dir))["nodes"]
             ca = str(run_dir / RunFile.CA)
             machines = dict(pool.map(lambda node: (node["name"], _machine(node, ca)), nodes))
-            machines |= _outside(plan)
+            machines |= _outside_machines(plan)
             live = pending.result()
     stages = _stages(run_dir)
     # The service ends before the installation does: its last answer would contradict a wait that has succeeded.
@@ -171,7 +171,7 @@ def _first_cause(
     idle = (
         float("inf") if results.get("wait") == "failed" else _idle(stages, cluster, datetime.datetime.now(datetime.UTC))
     )
-    for cause in Probe(plan, run_dir).causes(Seen(cluster=cluster)):
+    for cause in Probe(plan, run_dir).causes(WaitState(cluster=cluster)):
         if idle > (UNKNOWN if cause.grace is None else cause.grace):
             return {"text": _line(cause.text), "next": _line(cause.step)}
     return None
@@ -210,7 +210,7 @@ def _machine(node: Node, ca: str) -> _Machine:
         return {"power": None, "medium": None, "problem": str(error)}
 
 
-def _outside(plan: Plan) -> dict[str, _Machine]:
+def _outside_machines(plan: Plan) -> dict[str, _Machine]:
     """Return the power of the machines outside of the cluster, which have no BMC, by their names."""
     if not outside.machines(plan):
         return {}

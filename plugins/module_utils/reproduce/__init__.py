@@ -75,7 +75,7 @@ def reproduce(path: Path) -> Reproduction:
     unknown += more
     log = found["log"].data.decode(errors="replace") if "log" in found else ""
     cause = _cause(documents.get("run"), played, log)
-    suspect = suspects.of(cause, names) if cause else None
+    suspect = suspects.suspect_of(cause, names) if cause else None
     if not cause:
         unknown.append("the first cause: neither a run page nor the installer's log of a failure names one")
     elif suspect is None and not raw.get("faults"):

@@ -82,7 +82,7 @@ def derive(install: Mapping[str, object], agent: Mapping[str, object]) -> Shape:
 
 
 def _fenced_by_mac(install: Mapping[str, object]) -> bool:
-    """Whether credentials name no host; openshift-install ignores the case of keys."""
+    """Whether credentials have no host; openshift-install ignores the case of keys."""
     credentials = _list(_map(_map(install, "controlPlane"), "fencing"), "credentials")
     return not any(str(key).lower() == "hostname" for entry in credentials for key in entry)
 
@@ -325,10 +325,10 @@ def _addresses(config: Mapping[str, object], networks: Mapping[str, str]) -> lis
         for entry in _list(_map(interface, kind), "address")
         if _map(interface, kind).get("enabled") and not _map(interface, kind).get("dhcp")
     ]
-    return [ip for cidr in networks.values() for ip in [next((ip for ip in given if _inside(ip, cidr)), "")] if ip]
+    return [ip for cidr in networks.values() for ip in [next((ip for ip in given if _is_inside(ip, cidr)), "")] if ip]
 
 
-def _inside(address: str, cidr: str) -> bool:
+def _is_inside(address: str, cidr: str) -> bool:
     try:
         return ipaddress.ip_address(address) in ipaddress.ip_network(cidr, strict=False)
     except ValueError:
@@ -342,7 +342,7 @@ def _rendezvous(agent: Mapping[str, object], raw: dict[str, Any], nodes: Mapping
         return
     known = [ip for node in nodes.values() for nic in node.get("nics", {}).values() for ip in nic.get("addresses", ())]
     network = raw.get("network", {})
-    inside = any(_inside(str(address), str(cidr)) for cidr in network.values())
+    inside = any(_is_inside(str(address), str(cidr)) for cidr in network.values())
     if (known and address not in known) or not inside:
         raw.setdefault("installer", {})["agent_config"] = {"rendezvousIP": address}
     elif not known:

@@ -64,7 +64,7 @@ _TABLE = (
 )  # fmt: skip
 
 
-def of(cause: str, names: Mapping[str, str]) -> Suspect | None:
+def suspect_of(cause: str, names: Mapping[str, str]) -> Suspect | None:
     """Return what suggests itself for the text of a cause; None for one that is not known.
 
     names: host name in the run -> name of the lab's node. Without a host in the text the first node is taken.

@@ -9,6 +9,7 @@ reached. Failed attempts are retried. `state` records injected faults, so that e
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -35,7 +36,7 @@ class FaultError(Exception):
 
 
 class Lab:
-    """The lab: each method injects one kind of fault and returns what is needed to end it."""
+    """The lab: its methods begin and end the kinds of faults, and note what the end needs; see `kinds`."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.config = config
@@ -46,13 +47,13 @@ class Lab:
     def mac(self, node: str, nic: str = "eth0") -> str:
         return str(self.config["nodes"][node]["nics"][nic])
 
-    def power_off(self, fault: Fault) -> None:
+    def power_off(self, fault: Fault, __: object) -> None:
         run("virsh", "destroy", self.domain(fault))
 
     def power_on(self, fault: Fault, __: object) -> None:
         run("virsh", "start", self.domain(fault))
 
-    def pause(self, fault: Fault) -> None:
+    def pause(self, fault: Fault, __: object) -> None:
         run("virsh", "suspend", self.domain(fault))
 
     def resume(self, fault: Fault, __: object) -> None:
@@ -62,7 +63,7 @@ class Lab:
         self.device(fault)  # raises if the machine is not running
         run("virsh", "domif-setlink", self.domain(fault), self.mac(fault["node"], fault["nic"]), state)
 
-    def link_down(self, fault: Fault) -> None:
+    def link_down(self, fault: Fault, __: object) -> None:
         self.link(fault, "down")
 
     def link_up(self, fault: Fault, __: object) -> None:
@@ -81,67 +82,69 @@ class Lab:
                 return fields[0]
         raise FaultError(f"{self.domain(fault)} is not running")
 
-    def mtu(self, fault: Fault) -> int:
-        device = self.device(fault)
-        before = int(Path(f"/sys/class/net/{device}/mtu").read_text())
-        run("ip", "link", "set", "dev", device, "mtu", str(fault["mtu"]))
-        return before
+    def mtu_now(self, fault: Fault) -> int:
+        return int(Path(f"/sys/class/net/{self.device(fault)}/mtu").read_text())
 
-    def mtu_back(self, fault: Fault, before: int) -> None:
-        run("ip", "link", "set", "dev", self.device(fault), "mtu", str(before))
+    def mtu(self, fault: Fault, __: object) -> None:
+        self.set_mtu(fault, fault["mtu"])
 
-    def line(self, fault: Fault, field: str, value: int) -> str:
-        """Make the line of a network card worse, in addition to what it is; see `relay`. Return the card's device."""
-        device = self.device(fault)
+    def set_mtu(self, fault: Fault, value: int) -> None:
+        run("ip", "link", "set", "dev", self.device(fault), "mtu", str(value))
+
+    def line(self, device: str, field: str, value: int) -> None:
+        """Make the line of a network card worse, in addition to what it is; see `relay`. device: as `device` returns it."""
         run(sys.executable, "-I", self.config["relay"], "set", self.directory(), device, field, str(value))
-        return device
 
-    def line_back(self, field: str, device: str) -> None:
+    def line_back(self, device: str, field: str) -> None:
         run(sys.executable, "-I", self.config["relay"], "unset", self.directory(), device, field)
 
     def directory(self) -> str:
         return str(Path(self.config["relay"]).parent)
 
-    def arp_one_way(self, fault: Fault) -> str:
+    def arp_one_way(self, fault: Fault, __: object) -> None:
         between = f"ether saddr {self.mac(fault['peer'])} ether daddr {self.mac(fault['node'])}"
-        table = f"agentlab-{fault['peer']}-{fault['node']}"
         rules = [
+            f"table bridge {self.table(fault)} {{",
+            "chain forward {",
             "type filter hook forward priority 0",
             f"{between} arp operation reply drop",
             f"{between} icmpv6 type nd-neighbor-advert drop",
+            "}",
+            "}",
+            "",
         ]
-        run("nft", "-f", "-", given="\n".join([f"table bridge {table} {{", "chain forward {", *rules, "}", "}", ""]))
-        return table
+        run("nft", "-f", "-", given="\n".join(rules))
 
-    def arp_both_ways(self, __: Fault, table: str) -> None:
-        run("nft", "delete", "table", "bridge", table)
+    def arp_both_ways(self, fault: Fault, __: object) -> None:
+        run("nft", "delete", "table", "bridge", self.table(fault))
 
-    def eject(self, fault: Fault) -> list[str]:
-        """Also remove it from the definition, so that it does not come back after a power cycle.
+    @staticmethod
+    def table(fault: Fault) -> str:
+        return f"agentlab-{fault['peer']}-{fault['node']}"
 
-        Returns target and source of the medium as `virsh domblklist` prints them, which `insert` needs. Raises
-        `FaultError` without a medium.
-        """
-        out = [
-            self._eject(self.domain(fault), change, *which)
-            for change, *which in (("--config", "--inactive"), ("--live",))
-        ]
-        if not out[-1]:
-            raise FaultError(f"{self.domain(fault)} has no medium")
-        return out[-1]
+    def medium(self, fault: Fault) -> list[str]:
+        """Return target and source of the running machine's medium, as `virsh domblklist` prints them. Raises `FaultError` without one."""
+        if found := self._medium(fault):
+            return found
+        raise FaultError(f"{self.domain(fault)} has no medium")
 
-    def _eject(self, domain: str, change: str, *which: str) -> list[str]:
-        for line in run("virsh", "domblklist", "--details", *which, domain).splitlines():
+    def eject(self, fault: Fault, __: object) -> None:
+        """Also remove it from the definition, so that it does not come back after a power cycle."""
+        for change, *which in (("--config", "--inactive"), ("--live",)):
+            if found := self._medium(fault, *which):
+                run("virsh", "change-media", self.domain(fault), found[0], "--eject", "--force", change)
+
+    def _medium(self, fault: Fault, *which: str) -> list[str]:
+        for line in run("virsh", "domblklist", "--details", *which, self.domain(fault)).splitlines():
             fields = line.split(maxsplit=3)
             if len(fields) == 4 and fields[1] == "cdrom" and fields[3] != "-":
-                run("virsh", "change-media", domain, fields[2], "--eject", "--force", change)
                 return fields[2:]
         return []
 
     def insert(self, fault: Fault, medium: list[str]) -> None:
         run("virsh", "change-media", self.domain(fault), *medium, "--insert", "--force", "--live", "--config")
 
-    def slow_media(self, fault: Fault) -> None:
+    def slow_media(self, fault: Fault, __: object) -> None:
         self.media_rate(fault, fault["bytes_per_second"])
 
     def fast_media(self, fault: Fault, __: object) -> None:
@@ -159,7 +162,7 @@ class Lab:
                 return
         raise FaultError(f"{self.domain(fault)} has no medium")
 
-    def disk_lost(self, fault: Fault) -> None:
+    def disk_lost(self, fault: Fault, __: object) -> None:
         for line in run("virsh", "domblklist", "--details", self.domain(fault)).splitlines():
             fields = line.split(maxsplit=3)
             if len(fields) == 4 and fields[1] == "disk":
@@ -167,60 +170,81 @@ class Lab:
                 return
         raise FaultError(f"{self.domain(fault)} has no disk")
 
-    def service_down(self, fault: Fault) -> dict[str, Any]:
-        note = json.loads((Path(self.config["processes"]) / f"{fault['service']}.json").read_text())
-        pid, start = note["pid"], note["start"]
-        if not (isinstance(pid, int) and isinstance(start, int) and pid > 1 and started(pid) == start):
+    def service(self, fault: Fault) -> dict[str, Any]:
+        """Return the running process of a service, and how it was started. Raises `FaultError` when it is not running."""
+        noted = self._process(fault)
+        if not noted:
             raise FaultError(f"{fault['service']} is not running")
-        there = Path(f"/proc/{pid}")
+        there = Path(f"/proc/{noted['pid']}")
         try:
-            program = {
+            variables = (there / "environ").read_bytes().decode().split("\0")
+            return {
+                **noted,
                 "argv": (there / "cmdline").read_bytes().decode().split("\0")[:-1],
-                "environment": dict(
-                    e.split("=", 1) for e in (there / "environ").read_bytes().decode().split("\0") if "=" in e
-                ),
+                "environment": dict(entry.split("=", 1) for entry in variables if "=" in entry),
                 "log": os.readlink(there / "fd/1"),
-                "digest": note["digest"],
             }
-            for number in (signal.SIGTERM, signal.SIGKILL):
-                os.kill(pid, number)
-                end = time.monotonic() + GRACE
-                while time.monotonic() < end:
-                    if started(pid) != start:
-                        return program
-                    time.sleep(0.1)
         except (FileNotFoundError, ProcessLookupError):
             raise FaultError(f"{fault['service']} is not running") from None
+
+    def _process(self, fault: Fault) -> dict[str, Any] | None:
+        """Return the file of a service's process (`processes`); None when it is not running."""
+        try:
+            noted: dict[str, Any] = json.loads(self._file(fault).read_text())
+        except FileNotFoundError:
+            return None
+        pid, start = noted["pid"], noted["start"]
+        return (
+            noted if isinstance(pid, int) and isinstance(start, int) and pid > 1 and start_time(pid) == start else None
+        )
+
+    def _file(self, fault: Fault) -> Path:
+        return Path(self.config["processes"]) / f"{fault['service']}.json"
+
+    def service_down(self, fault: Fault, program: dict[str, Any]) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            end = time.monotonic() + GRACE
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(program["pid"], number)
+            while time.monotonic() < end:
+                if start_time(program["pid"]) != program["start"]:
+                    return
+                time.sleep(0.1)
         raise FaultError(f"{fault['service']} does not stop")
 
     def service_up(self, fault: Fault, program: dict[str, Any]) -> None:
+        if self._process(fault):  # it had not ended, or was started by other means
+            return
         with open(program["log"], "ab") as log:
             pid = subprocess.Popen(program["argv"], env=program["environment"], cwd="/", stdin=subprocess.DEVNULL, stdout=log,
                                    stderr=log, start_new_session=True).pid  # fmt: skip
-        path = Path(self.config["processes"]) / f"{fault['service']}.json"
-        save(path, {"pid": pid, "start": started(pid), "digest": program["digest"]})
+        save(self._file(fault), {"pid": pid, "start": start_time(pid), "digest": program["digest"]})
 
-    def image_missing(self, fault: Fault) -> str:
+    def image(self, fault: Fault) -> str:
+        """Return the file by which the registry finds the manifest of a component's image. Raises `FaultError` without one."""
         manifests = Path(self.config["repository"]) / "_manifests"
         tag = manifests / "tags" / fault["component"] / "current/link"
         if not tag.exists():
             raise FaultError(f"the registry has no image {fault['component']}")
-        link = manifests / "revisions" / tag.read_text().replace(":", "/") / "link"
-        link.rename(link.with_name("missing"))
-        return str(link)
+        return str(manifests / "revisions" / tag.read_text().replace(":", "/") / "link")
+
+    def image_missing(self, __: Fault, link: str) -> None:
+        Path(link).rename(Path(link).with_name("missing"))
 
     def image_back(self, __: Fault, link: str) -> None:
-        Path(link).with_name("missing").rename(link)
+        with contextlib.suppress(FileNotFoundError):  # it was not removed
+            Path(link).with_name("missing").rename(link)
 
 
 class Kind(NamedTuple):
-    """begin(fault) -> note; end(fault, note).
+    """How a fault begins and ends, and what its end needs of the time before: begin(fault, note), end(fault, note), note(fault) -> note.
 
-    The note is JSON, kept in the state file until the end. Without `end` a fault cannot be undone.
+    The note is JSON, and is kept until the end. `end` does no harm to a fault that has not begun. Without `end` it cannot be undone.
     """
 
-    begin: Callable[[Fault], Any]
+    begin: Callable[[Fault, Any], None]
     end: Callable[[Fault, Any], None] | None = None
+    note: Callable[[Fault], Any] = lambda __: None
 
 
 def kinds(lab: Lab) -> dict[str, Kind]:
@@ -232,36 +256,42 @@ def kinds(lab: Lab) -> dict[str, Kind]:
         "power_off": Kind(lab.power_off, lab.power_on),
         "pause": Kind(lab.pause, lab.resume),
         "link_down": Kind(lab.link_down, lab.link_up),
-        "mtu": Kind(lab.mtu, lab.mtu_back),
+        "mtu": Kind(lab.mtu, lab.set_mtu, lab.mtu_now),
         "delay": Kind(
-            lambda fault: lab.line(fault, "delay", fault["milliseconds"]),
-            lambda __, device: lab.line_back("delay", device),
+            lambda fault, device: lab.line(device, "delay", fault["milliseconds"]),
+            lambda __, device: lab.line_back(device, "delay"),
+            lab.device,
         ),
         "loss": Kind(
-            lambda fault: lab.line(fault, "loss", fault["percent"]), lambda __, device: lab.line_back("loss", device)
+            lambda fault, device: lab.line(device, "loss", fault["percent"]),
+            lambda __, device: lab.line_back(device, "loss"),
+            lab.device,
         ),
         "rate": Kind(
-            lambda fault: lab.line(fault, "rate", fault["kbits"]), lambda __, device: lab.line_back("rate", device)
+            lambda fault, device: lab.line(device, "rate", fault["kbits"]),
+            lambda __, device: lab.line_back(device, "rate"),
+            lab.device,
         ),
         "arp_one_way": Kind(lab.arp_one_way, lab.arp_both_ways),
-        "eject": Kind(lab.eject, lab.insert),
+        "eject": Kind(lab.eject, lab.insert, lab.medium),
         "slow_media": Kind(lab.slow_media, lab.fast_media),
         "disk_lost": Kind(lab.disk_lost),
-        "service_down": Kind(lab.service_down, lab.service_up),
-        "image_missing": Kind(lab.image_missing, lab.image_back),
+        "service_down": Kind(lab.service_down, lab.service_up, lab.service),
+        "image_missing": Kind(lab.image_missing, lab.image_back, lab.image),
     }
 
 
 def run(*command: str, given: str = "") -> str:
     """Return the output of a command; FaultError with its error output if it fails.
 
-    given: its standard input. The limit is 60 seconds; virsh uses the system's libvirt.
+    given: its standard input. The limit is 60 seconds; virsh uses the system's libvirt. Ctrl-C in the terminal does not reach it.
     """
     environment = {**os.environ, "LIBVIRT_DEFAULT_URI": "qemu:///system", "LC_ALL": "C"}
     try:
         done = subprocess.run(
-            command, input=given, capture_output=True, text=True, timeout=60, env=environment, check=False
-        )
+            command, input=given, capture_output=True, text=True, timeout=60, env=environment, check=False,
+            start_new_session=True,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FaultError(f"{command[0]}: {error}") from error
     if done.returncode:
@@ -269,7 +299,7 @@ def run(*command: str, given: str = "") -> str:
     return done.stdout
 
 
-def started(pid: int) -> int | None:
+def start_time(pid: int) -> int | None:
     """Start time of a process, in clock ticks since boot (proc(5), /proc/PID/stat, field 22); None when it is gone, or a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -288,7 +318,7 @@ def save(path: Path, what: object) -> None:
     part.replace(path)
 
 
-def parsed(data: bytes | str) -> Any:
+def parse_response(data: bytes | str) -> Any:
     """Decode a response of the service. This program has only the standard library, without `documents`.
 
     Raises `ValueError` for anything that is not JSON, or nested too deeply.
@@ -309,7 +339,7 @@ def ask(api: dict[str, Any]) -> dict[str, Any] | None:
 
     def get(path: str) -> Any:
         with opener.open(urllib.request.Request(api["url"] + path, headers=api["headers"]), timeout=5) as answer:
-            return parsed(answer.read(LIMIT))
+            return parse_response(answer.read(LIMIT))
 
     try:
         clusters = get("/clusters")
@@ -325,7 +355,7 @@ def triggers(cluster: dict[str, Any] | None, node: str | None, macs: set[str]) -
     is known by its name.
     """
     for host in (cluster or {}).get("hosts") or []:
-        inventory = parsed(host.get("inventory") or "{}")
+        inventory = parse_response(host.get("inventory") or "{}")
         own = {nic.get("mac_address", "").lower() for nic in inventory.get("interfaces") or ()}
         if node is None or (own & macs if own else host.get("requested_hostname") == node):
             yield host["status"]
@@ -341,12 +371,12 @@ def triggers(cluster: dict[str, Any] | None, node: str | None, macs: set[str]) -
 class Injector:
     """Polls the faults; `done` is the content of the state file: number -> {"at", "note", "over"}.
 
-    config: see the top of this file; say: prints a line of the log. A state file of a former process continues where
+    config: see the top of this file; report: prints a line of the log. A state file of a former process continues where
     that ended.
     """
 
-    def __init__(self, config: dict[str, Any], say: Callable[[str], None]) -> None:
-        self.config, self.say, self.path = config, say, Path(config["state"])
+    def __init__(self, config: dict[str, Any], report: Callable[[str], None]) -> None:
+        self.config, self.report, self.path = config, report, Path(config["state"])
         self.done: dict[str, Any] = json.loads(self.path.read_text()) if self.path.exists() else {}
         self.kinds = kinds(Lab(config))
         self.reported: dict[str, str] = {}
@@ -361,20 +391,27 @@ class Injector:
         cluster = ask(self.config["api"]) if waiting else None
         left = False
         for number, fault in faults:
-            entry, (begin, end) = self.done.get(str(number)), self.kinds[fault["kind"]]
+            entry, kind = self.done.get(str(number)), self.kinds[fault["kind"]]
             if entry is None:
                 left = True
                 if self.due(fault, cluster):
-                    self.attempt(number, fault, "begins", lambda: {"at": now, "note": begin(fault)})  # noqa: B023 (called at once)
-            elif end and fault["seconds"] and "over" not in entry:
+                    self.attempt(number, fault, "begins", lambda: self.begun(fault, kind, now))  # noqa: B023 (called at once)
+            elif kind.end and fault["seconds"] and "over" not in entry:
                 left = True
                 if now >= entry["at"] + fault["seconds"]:
-                    self.attempt(number, fault, "ends", lambda: self.over(fault, end, entry))  # noqa: B023
+                    self.attempt(number, fault, "ends", lambda: self.ended_entry(fault, kind, entry))  # noqa: B023
         return left
 
     @staticmethod
-    def over(fault: Fault, end: Callable[[Fault, Any], None], entry: dict[str, Any]) -> dict[str, Any]:
-        end(fault, entry["note"])
+    def begun(fault: Fault, kind: Kind, now: float) -> dict[str, Any]:
+        note = kind.note(fault)
+        kind.begin(fault, note)
+        return {"at": now, "note": note}
+
+    @staticmethod
+    def ended_entry(fault: Fault, kind: Kind, entry: dict[str, Any]) -> dict[str, Any]:
+        if kind.end:
+            kind.end(fault, entry["note"])
         return entry | {"over": True}
 
     def due(self, fault: Fault, cluster: dict[str, Any] | None) -> bool:
@@ -389,21 +426,21 @@ class Injector:
         except (FaultError, OSError, ValueError) as error:
             if self.reported.get(name) != str(error):
                 self.reported[name] = str(error)
-                self.say(f"{name} not yet: {error}")
+                self.report(f"{name} not yet: {error}")
             return
         save(self.path, self.done)
-        self.say(f"{name} {what} ({fault['when']})")
+        self.report(f"{name} {what} ({fault['when']})")
 
 
 def main(path: str) -> None:
-    def say(text: str) -> None:
+    def report(text: str) -> None:
         sys.stdout.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
         sys.stdout.flush()
 
-    injector = Injector(json.loads(Path(path).read_text()), say)
+    injector = Injector(json.loads(Path(path).read_text()), report)
     while injector.turn(time.time()):
         time.sleep(PAUSE)
-    say("no faults are left")
+    report("no faults are left")
     signal.pause()  # stay until destroy stops it, as all processes of the lab
 
 

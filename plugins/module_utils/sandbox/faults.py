@@ -22,7 +22,7 @@ from ..errors import LabError
 from ..plan import names
 from ..plan.faults import Fault
 from ..plan.injected import of_lab
-from ..plan.machines import carried
+from ..plan.machines import own_machines
 from ..plan.model import Plan
 from ..state import write_atomic
 from ..vocabulary import PAYLOAD_REPOSITORY
@@ -33,8 +33,6 @@ NOW = "now.json"
 STATE = "state.json"
 """What `faultd` has injected, by the number of the fault in its configuration."""
 _TARGETS = ("node", "service", "component")
-_NOTED = ("mtu", "delay", "loss", "rate", "arp_one_way", "eject", "service_down", "image_missing")
-"""Kinds that only the note of their begin can undo."""
 
 
 def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = False) -> list[dict[str, str]]:
@@ -43,7 +41,7 @@ def ensure(plan: Plan, url: str, headers: Mapping[str, str], *, check: bool = Fa
     url, headers: of the assisted service's API. A process for another image (with another token) is replaced, and its
     faults happen again.
     """
-    faults, directory = of_lab(plan), Path(names.process_dir(plan["hypervisor"]["state_dir"]))
+    faults, directory = of_lab(plan), Path(plan["services"]["process_dir"])
     if not faults:
         return []
     base = _directory(plan)
@@ -113,9 +111,9 @@ def _config(plan: Plan) -> dict[str, Any]:
     return {
         "nodes": {
             n["name"]: {"domain": n["domain"], "nics": {nic["name"]: nic["mac"] for nic in n["nics"]}}
-            for n in carried(plan["nodes"])
+            for n in own_machines(plan["nodes"])
         },
-        "processes": names.process_dir(plan["hypervisor"]["state_dir"]),
+        "processes": plan["services"]["process_dir"],
         "repository": f"{plan['services']['registry']['storage']}/docker/registry/v2/repositories/{PAYLOAD_REPOSITORY}",
         "relay": str(_directory(plan) / "relay.py"),
     }
@@ -124,7 +122,7 @@ def _config(plan: Plan) -> dict[str, Any]:
 class Active(TypedDict):
     """A fault that was injected by hand: when (seconds since 1970), and what ends it.
 
-    note: what `faultd.Kind.begin` returned, as JSON; its form depends on the kind.
+    note: what `faultd.Kind.note` returned, as JSON; its form depends on the kind.
     """
 
     fault: Fault
@@ -149,8 +147,8 @@ def active(plan: Plan) -> list[Active]:
 def inject(plan: Plan, fault: Fault) -> None:
     """Inject a fault now. Raises `LabError` if that is not possible, or was done before, also with other values.
 
-    fault: with all fields of its kind, without a trigger. It is listed in `now.json` from before it begins, unless it fails. A signal
-    takes effect when it has begun.
+    fault: with all fields of its kind, without a trigger. It is listed in `now.json`, with what undoes it, from before it begins, unless
+    it fails. A signal takes effect when it has begun.
     """
     with _locked(plan) as found:
         if there := next((entry["fault"] for entry in found if _subject(entry["fault"]) == _subject(fault)), None):
@@ -159,16 +157,15 @@ def inject(plan: Plan, fault: Fault) -> None:
             undo_it = f"{command(there)} --undo --cluster {plan['cluster']['name']}"
             raise LabError(f"{title(fault)}: {title(there)} was injected before; undo it first: {undo_it}")
         write_atomic(_directory(plan) / "relay.py", inspect.getsource(relay), 0o644)
-        entry = Active(fault=fault, at=time.time(), note=None)
-        with signals.deferred():
-            _save(plan, [*found, entry])
+        kind = _kind(plan, fault)
+        note = _attempt(fault, lambda: kind.note(dict(fault)))
+        with signals.defer_signals():
+            _save(plan, [*found, Active(fault=fault, at=time.time(), note=note)])
             try:
-                begin = faultd.kinds(faultd.Lab(_config(plan)))[fault["kind"]].begin
-                entry["note"] = _attempt(fault, lambda: begin(dict(fault)))
+                _attempt(fault, lambda: kind.begin(dict(fault), note))
             except BaseException:
                 _save(plan, found)
                 raise
-            _save(plan, [*found, entry])
 
 
 def undo(plan: Plan, fault: Fault) -> None:
@@ -177,21 +174,22 @@ def undo(plan: Plan, fault: Fault) -> None:
     It is no longer listed in either case: a machine may have been powered on, or a service started, by other means. A signal takes
     effect when it has ended.
     """
-    end = faultd.kinds(faultd.Lab(_config(plan)))[fault["kind"]].end
+    end = _kind(plan, fault).end
     if end is None:
         raise LabError(f"{title(fault)}: cannot be undone; start over: agentlab destroy, agentlab deploy")
     with _locked(plan) as found:
         entry = next((entry for entry in found if _fields(entry["fault"]) == _fields(fault)), None)
         if entry is None:
             raise LabError(f"{title(fault)}: was not injected; agentlab fault lists those that were")
-        with signals.deferred():
-            _save(plan, [one for one in found if one is not entry])
-            if entry["note"] is None and fault["kind"] in _NOTED:
-                raise LabError(
-                    f"{title(fault)}: the command was killed while it was injected, so it cannot be undone. For a service run "
-                    f"agentlab prepare --cluster {plan['cluster']['name']}; for a node switch it off and on (agentlab power)"
-                )
-            _attempt(fault, lambda: end(dict(entry["fault"]), entry["note"]))
+        with signals.defer_signals():
+            try:
+                _attempt(fault, lambda: end(dict(entry["fault"]), entry["note"]))
+            finally:
+                _save(plan, [one for one in found if one is not entry])
+
+
+def _kind(plan: Plan, fault: Fault) -> faultd.Kind:
+    return faultd.kinds(faultd.Lab(_config(plan)))[fault["kind"]]
 
 
 def title(fault: Fault) -> str:

@@ -27,12 +27,12 @@ def table(name: str, *chains: str) -> str:
 def marker(mark: str) -> str:
     """Return the chain that identifies the owner of a table: no packet passes it.
 
-    mark: of the state directory's `owner.json`. `marked` finds it in what `nft list table` prints.
+    mark: of the state directory's `owner.json`. `has_mark` finds it in what `nft list table` prints.
     """
     return f' chain owner {{\n  return comment "{owner.label(mark)}"\n }}\n'
 
 
-def marked(text: str, mark: str) -> bool:
+def has_mark(text: str, mark: str) -> bool:
     """Return whether a table has the chain of `marker` with this mark.
 
     text: the output of `nft list table`.

@@ -38,7 +38,7 @@ def claim(state_dir: Path, who: owner.Caller, *others: Path) -> owner.Owner:
 
 
 @contextlib.contextmanager
-def shared(parent: Path) -> Iterator[set[str]]:
+def update_shared(parent: Path) -> Iterator[set[str]]:
     """Update, under a lock, the set of what all clusters of this host share (`host.json`).
 
     parent: of the state directories. Change the set in the block; it is written at its end. Raises `LabError` for a
@@ -51,10 +51,10 @@ def shared(parent: Path) -> Iterator[set[str]]:
 
 
 def make_leases(parent: Path, *, check: bool) -> bool:
-    """Make `LEASES` if it is missing; return whether it was. `leave_host` removes it; parent: as of `shared`."""
+    """Make `LEASES` if it is missing; return whether it was. `leave_host` removes it; parent: as of `update_shared`."""
     missing = not LEASES.is_dir()
     if missing and not check:
-        with shared(parent) as made:
+        with update_shared(parent) as made:
             made.add(str(LEASES))
         LEASES.mkdir(parents=True, exist_ok=True)
     return missing

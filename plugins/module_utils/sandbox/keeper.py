@@ -210,10 +210,10 @@ def watch(daemons: dict[str, list[str]], work: str, ready: int) -> None:
 def main(spec: _Spec) -> int:
     os.setsid()
     _call("unshare", _libc.unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID))
-    reader, tell = os.pipe()
+    reader, writer = os.pipe()
     pid = os.fork()
     if pid:
-        os.close(tell)
+        os.close(writer)
         message = b""
         while part := os.read(reader, 4096):
             message += part
@@ -232,9 +232,9 @@ def main(spec: _Spec) -> int:
         stream.write(spec["name"][:15])
     try:
         prepare(spec)
-        watch(spec["daemons"], spec["work"], tell)
+        watch(spec["daemons"], spec["work"], writer)
     except Exception as error:  # the pipe is the only way to report errors
-        os.write(tell, f"{type(error).__name__}: {error}".encode())
+        os.write(writer, f"{type(error).__name__}: {error}".encode())
         return 1
     return 0
 

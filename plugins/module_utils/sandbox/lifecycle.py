@@ -50,7 +50,7 @@ def ensure(services: Mapping[str, Service], directory: Path, *, check: bool = Fa
     done = []
     for name, service in services.items():
         running = processes.find(directory, name)
-        pending = [path for path, (content, mode) in service.files.items() if not _same(path, content, mode)]
+        pending = [path for path, (content, mode) in service.files.items() if not _is_same(path, content, mode)]
         current = running is not None and not pending and running.digest == service.program.digest()
         if current:
             continue
@@ -109,7 +109,7 @@ def port_owner(port: int, transport: str) -> str | None:
     return "a process that this user cannot see"
 
 
-def _same(path: Path, content: str, mode: int) -> bool:
+def _is_same(path: Path, content: str, mode: int) -> bool:
     return path.exists() and path.read_text() == content and path.stat().st_mode & 0o777 == mode
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..libvirt import domain, storage
 from ..plan import faults
-from ..plan.machines import Node, carried
+from ..plan.machines import Node, own_machines
 from ..plan.model import Plan
 from ..plan.modes import MODES
 from ..plan.outside import Machine
@@ -29,7 +29,7 @@ def apply(
 
     domain_type: kvm or qemu. Raises what `create` does.
     """
-    hypervisor, nodes = plan["hypervisor"], carried(plan["nodes"])
+    hypervisor, nodes = plan["hypervisor"], own_machines(plan["nodes"])
     wanted = [
         domain.render(
             node,

@@ -23,7 +23,7 @@ from .services import find_program
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedRegistry:
     """A registry on loopback: `place` is HOST:PORT, `authority` the certificate in PEM that it is trusted by."""
 
     place: str
@@ -31,7 +31,7 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(plan: Plan, work: Path) -> Iterator[Served]:
+def serve_registry(plan: Plan, work: Path) -> Iterator[ServedRegistry]:
     """Serve the storage of `plan`'s registry until the block ends, with its user and password, over TLS.
 
     work: an empty private directory for configuration and log. Raises `LabError` when the lab has no registry, and when
@@ -66,7 +66,7 @@ def served(plan: Plan, work: Path) -> Iterator[Served]:
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         _wait(process, port, work / "log")
-        yield Served(f"127.0.0.1:{port}", (tls / "ca.crt").read_text())
+        yield ServedRegistry(f"127.0.0.1:{port}", (tls / "ca.crt").read_text())
     finally:
         process.terminate()
         process.wait()

@@ -64,7 +64,7 @@ PROGRAMS = {
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningSandbox:
     """A running sandbox.
 
     pid, start: its first process, as the host sees it; work: directory of its private files. The fields are those of
@@ -78,20 +78,20 @@ class Running:
     work: str
 
 
-def find(state_dir: Path) -> Running | None:
+def find(state_dir: Path) -> RunningSandbox | None:
     """Return the sandbox whose state is in `state_dir`, if it is running.
 
     Within the sandbox itself, its pid is 1. None is also the answer for a damaged file, and for a pid that was reused.
     """
     try:
-        running = Running(**load_json(read_file(state_dir / FILE), name=str(state_dir / FILE)))
+        running = RunningSandbox(**load_json(read_file(state_dir / FILE), name=str(state_dir / FILE)))
     except (OSError, ValueError, TypeError):
         return None
     texts = (running.cluster, running.netns, running.work)
     if not all(isinstance(text, str) for text in texts):
         return None
     if not processes.runs(running.pid, running.start):
-        return _around(state_dir, running)
+        return _enclosing_sandbox(state_dir, running)
     # A file that was damaged may name any process. Only root can read the environment of root's processes.
     environment = processes.environment_of(running.pid)
     if environment and environment.get(processes.MARK) != f"{state_dir}/keeper":
@@ -99,7 +99,7 @@ def find(state_dir: Path) -> Running | None:
     return running
 
 
-def _around(state_dir: Path, noted: Running) -> Running | None:
+def _enclosing_sandbox(state_dir: Path, noted: RunningSandbox) -> RunningSandbox | None:
     """Return the sandbox that this process itself is in, where its first process has the number 1."""
     here = processes.start_time(1) == noted.start and processes.is_ours(1, state_dir, "keeper")
     return replace(noted, pid=1) if here else None
@@ -115,7 +115,7 @@ def default_state_dir(cluster: str) -> Path:
     return Path(names.state_dir(cluster))
 
 
-def require(cluster: str, state_dir: Path) -> Running:
+def require(cluster: str, state_dir: Path) -> RunningSandbox:
     """Return the sandbox of `cluster`; `LabError` has the command that creates one.
 
     It names state directory and verb. A process in the sandbox gets it, too.
@@ -128,7 +128,7 @@ def require(cluster: str, state_dir: Path) -> Running:
     return running
 
 
-def enter(running: Running, directory: str | None = None) -> list[str]:
+def enter(running: RunningSandbox, directory: str | None = None) -> list[str]:
     """Return the command prefix to run in the sandbox, in `directory` (default `/`).
 
     The words are for root. directory: must exist in the sandbox. Append the command.
@@ -138,7 +138,7 @@ def enter(running: Running, directory: str | None = None) -> list[str]:
     return ["nsenter", f"--target={running.pid}", "--net", "--mount", "--pid", "--root", *place, "--"]
 
 
-def supervised(running: Running, directory: str = "/") -> list[str]:
+def supervised_prefix(running: RunningSandbox, directory: str = "/") -> list[str]:
     """Return the command prefix to run in the sandbox what a person or a program may end, by a signal or Ctrl-C: see `supervise`.
 
     The words are for root; in all else they are as those of `enter`.
@@ -147,7 +147,7 @@ def supervised(running: Running, directory: str = "/") -> list[str]:
 
 
 def as_caller() -> list[str]:
-    """Return what goes between `enter` or `supervised` and a command to run it as the current user, after `sudo` became root.
+    """Return what goes between `enter` or `supervised_prefix` and a command to run it as the current user, after `sudo` became root.
 
     Empty for root. Variables of `KEPT` are set again, because sudo removes them.
     """
@@ -233,7 +233,7 @@ def ensure(
 def remove(netns: str, state_dir: Path, found: owner.Owner) -> None:
     """End the sandbox of the cluster that is `found`, and remove its state directory. Raises as `stop`.
 
-    found: as `owner.marked` returned it. What the clusters of this host share is removed with the last one.
+    found: as `owner.marked_owner` returned it. What the clusters of this host share is removed with the last one.
     """
     stop(netns, state_dir, found.mark)
     owner.remove(state_dir, found)
@@ -282,7 +282,7 @@ def refuse_foreign_namespace(netns: str, state_dir: Path, mark: str) -> None:
         )
 
 
-def _start(cluster: str, netns: str, state_dir: Path, spec: Mapping[str, object]) -> Running:
+def _start(cluster: str, netns: str, state_dir: Path, spec: Mapping[str, object]) -> RunningSandbox:
     script = state_dir / "sandbox" / "keeper.py"
     write_atomic(script, inspect.getsource(keeper))
     one_thread.write(state_dir)
@@ -295,7 +295,7 @@ def _start(cluster: str, netns: str, state_dir: Path, spec: Mapping[str, object]
             text=True,
             timeout=READY_SECONDS,
             cwd="/",
-            env={**processes.lasting(os.environ), "PATH": path, **processes.mark(state_dir, "keeper")},
+            env={**processes.lasting_environment(os.environ), "PATH": path, **processes.mark(state_dir, "keeper")},
             check=False,
         )
     except subprocess.TimeoutExpired as error:
@@ -304,12 +304,12 @@ def _start(cluster: str, netns: str, state_dir: Path, spec: Mapping[str, object]
     if result.returncode:
         raise LabError(f"sandbox {netns} cannot be created: {result.stderr.strip()}")
     pid = int(result.stdout)
-    running = Running(cluster, netns, pid, processes.start_time(pid) or 0, str(state_dir / "sandbox"))
+    running = RunningSandbox(cluster, netns, pid, processes.start_time(pid) or 0, str(state_dir / "sandbox"))
     write_atomic(state_dir / FILE, json.dumps(running.__dict__) + "\n")
     return running
 
 
-def _name(running: Running, netns: str, mark: str) -> None:
+def _name(running: RunningSandbox, netns: str, mark: str) -> None:
     path = NETNS_DIR / netns
     if path.exists():
         if os.path.samefile(path, f"/proc/{running.pid}/ns/net"):
@@ -337,7 +337,7 @@ def _ip(*arguments: str) -> str:
     return result.stdout
 
 
-def _wait_for_libvirt(running: Running) -> None:
+def _wait_for_libvirt(running: RunningSandbox) -> None:
     path = f"/proc/{running.pid}/root/run/libvirt/libvirt-sock"
     deadline = time.monotonic() + READY_SECONDS
     while True:

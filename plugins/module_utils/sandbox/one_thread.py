@@ -13,7 +13,7 @@ import shlex
 import shutil
 from pathlib import Path
 
-from ..plan.machines import Node, carried
+from ..plan.machines import Node, own_machines
 from ..plan.model import Plan
 from ..plan.outside import Machine
 from ..state import write_atomic
@@ -46,7 +46,7 @@ def emulator(plan: Plan, machine: Node | Machine, domain_type: str) -> Path | No
     than the cluster has nodes there.
     """
     hypervisor = plan["hypervisor"]
-    alone = len(carried(plan["nodes"])) < len(os.sched_getaffinity(0))
+    alone = len(own_machines(plan["nodes"])) < len(os.sched_getaffinity(0))
     if domain_type == "kvm" or hypervisor["kind"] != "sandbox" or machine["vcpus"] == 1 or alone:
         return None
     path = _path(Path(hypervisor["state_dir"]))

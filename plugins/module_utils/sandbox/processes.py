@@ -52,7 +52,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningProcess:
     """A process that was started for a service: its start in clock ticks distinguishes it from a later one with the same pid."""
 
     pid: int
@@ -80,13 +80,13 @@ def start_time(pid: int) -> int | None:
     return int(fields[19])
 
 
-def find(directory: Path, name: str) -> Running | None:
+def find(directory: Path, name: str) -> RunningProcess | None:
     """Return the running process `name` of ours, or None.
 
     directory: with the files. One that lost its file is found by the mark in its environment; its digest is then empty.
     """
     try:
-        found = Running(**load_json(read_file(directory / f"{name}.json"), name=f"{name}.json"))
+        found = RunningProcess(**load_json(read_file(directory / f"{name}.json"), name=f"{name}.json"))
     except (FileNotFoundError, ValueError, TypeError):
         return _marked(directory, name)
     if not isinstance(found.digest, str) or not runs(found.pid, found.start):
@@ -123,7 +123,7 @@ def _environment(pid: int) -> bytes:
         return b""
 
 
-def _laid_out(process: Running) -> bytes:
+def _laid_out(process: RunningProcess) -> bytes:
     """Return the environment of a process that may just have started: the kernel lays it out a moment after execve(2) has succeeded."""
     deadline = time.monotonic() + EXEC_SECONDS
     while (
@@ -135,7 +135,7 @@ def _laid_out(process: Running) -> bytes:
     return environment
 
 
-def lasting(environment: Mapping[str, str]) -> dict[str, str]:
+def lasting_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for a process that outlives its run: without variables of the run.
 
     TMPDIR is removed at the end of a run, and `AGENTLAB_RUN` would let the next run end it.
@@ -148,16 +148,16 @@ def mark(directory: Path, name: str) -> dict[str, str]:
     return {MARK: f"{directory}/{name}"}
 
 
-def _marked(directory: Path, name: str) -> Running | None:
+def _marked(directory: Path, name: str) -> RunningProcess | None:
     for entry in filter(str.isdigit, os.listdir("/proc")):
         if is_ours(int(entry), directory, name):
             started = start_time(int(entry))
             if started is not None:
-                return Running(int(entry), started, "")
+                return RunningProcess(int(entry), started, "")
     return None
 
 
-def launch(directory: Path, program: Program) -> Running:
+def launch(directory: Path, program: Program) -> RunningProcess:
     """Start `program` in a session of its own and write its file.
 
     directory: for `NAME.json`. Output is appended to `log` (0600). Raises `LabError` when the program cannot be
@@ -173,11 +173,11 @@ def launch(directory: Path, program: Program) -> Running:
                 stderr=log,
                 start_new_session=True,
                 cwd="/",
-                env={**lasting(os.environ), **program.environment, **mark(directory, program.name)},
+                env={**lasting_environment(os.environ), **program.environment, **mark(directory, program.name)},
             )
         except OSError as error:
             raise LabError(f"{program.name}: cannot start {program.argv[0]}: {error.strerror}") from error
-    running = Running(process.pid, start_time(process.pid) or 0, program.digest())
+    running = RunningProcess(process.pid, start_time(process.pid) or 0, program.digest())
     write_atomic(directory / f"{program.name}.json", json.dumps(running.__dict__))
     _laid_out(running)  # from here on `find` finds the process without its file, too
     return running

@@ -58,12 +58,12 @@ def leftovers(parent: Path, uid: int, runs: Collection[str]) -> list[Leftover]:
     return listed
 
 
-def _partial(state_dir: Path, beside: Path, uid: int) -> Leftover:
+def _partial(state_dir: Path, temporary: Path, uid: int) -> Leftover:
     found = None
     with contextlib.suppress(ValueError, OSError):
-        found = owner.read(beside)
+        found = owner.read(temporary)
     if found is None or found.uid != uid:
-        return Leftover(state_dir, None, stays=f"{beside} has no marker of yours")
+        return Leftover(state_dir, None, stays=f"{temporary} has no marker of yours")
     return Leftover(state_dir, found, "it was removed only in part")
 
 

@@ -16,7 +16,7 @@ from ..plan.model import Plan
 from ..state import owner
 
 
-class Recorded(NamedTuple):
+class RecordResult(NamedTuple):
     """created: the objects that were not listed yet; certified: whether certificates were issued; who: the owner, with the mark of the objects."""
 
     created: list[state.Item]
@@ -24,7 +24,7 @@ class Recorded(NamedTuple):
     who: owner.Caller
 
 
-def record(plan: Plan, run_dir: Path, host: str, who: owner.Caller, *, check: bool = False) -> Recorded:
+def record(plan: Plan, run_dir: Path, host: str, who: owner.Caller, *, check: bool = False) -> RecordResult:
     """List the objects of `plan` in `state.json`, and issue the certificates in `tls/`.
 
     host: inventory name of the hypervisor. What a former cluster of this name left in the run directory is removed first. Raises
@@ -54,10 +54,10 @@ def record(plan: Plan, run_dir: Path, host: str, who: owner.Caller, *, check: bo
     certified = not plan["hypervisor"].get("further") and certificates.ensure(
         run_dir / "tls", plan["cluster"]["name"], certificates.served_names(plan), check=check
     )
-    return Recorded([item for item in items if item not in listed], certified, who)
+    return RecordResult([item for item in items if item not in listed], certified, who)
 
 
-def forget(run_dir: Path, *, check: bool = False) -> list[Path]:
+def discard(run_dir: Path, *, check: bool = False) -> list[Path]:
     """Remove the list and the certificates; return the paths that were there."""
     there = [path for path in (run_dir / state.FILE, run_dir / "tls") if path.exists()]
     if not check:
@@ -71,7 +71,7 @@ def _clear(plan: Plan, run_dir: Path) -> None:
 
     The installer's state of an agent-based one stays: `create cluster` removes with it what it lists.
     """
-    kept = [installer_state.FILENAME] if installer_state.ours(run_dir) else []
+    kept = [installer_state.FILENAME] if installer_state.is_ours(run_dir) else []
     for name in ("logs", "report", *(ipi.LEFT if ipi.bootstrap(plan) else ())):
         if name not in kept:
             _remove(run_dir / name)

@@ -98,7 +98,7 @@ class Line:
             self._save({**state, "by": "netem"})
             return
         self._save({**state, "by": "relay"})
-        if started(state.get("pid")) is not None and started(state["pid"]) == state["start"]:
+        if start_time(state.get("pid")) is not None and start_time(state["pid"]) == state["start"]:
             os.kill(state["pid"], signal.SIGHUP)  # reads its file again
             return
         self._launch({**state, "by": "relay"})
@@ -110,7 +110,7 @@ class Line:
             process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
             )
-        self._save({**state, "pid": process.pid, "start": started(process.pid)})
+        self._save({**state, "pid": process.pid, "start": start_time(process.pid)})
         end = time.monotonic() + _READY
         while not self._master(self.tap):
             if process.poll() is not None or time.monotonic() > end:
@@ -125,7 +125,7 @@ class Line:
         start: int | None = state.get("start")
         for number in (signal.SIGTERM, signal.SIGKILL):
             end = time.monotonic() + _READY
-            while start is not None and started(pid) == start and time.monotonic() < end:
+            while start is not None and start_time(pid) == start and time.monotonic() < end:
                 os.kill(pid, number)
                 time.sleep(0.05)
 
@@ -267,7 +267,7 @@ class Copier:
                     yield os.read(self.tap, _MOST)
                 else:
                     data, extra, __flags, __from = self.wire.recvmsg(_MOST, 256)
-                    yield tagged(data, extra)
+                    yield with_vlan_tag(data, extra)
             except BlockingIOError:
                 return
 
@@ -300,7 +300,7 @@ class Copier:
                 continue
 
 
-def tagged(data: bytes, extra: list[tuple[int, int, bytes]]) -> bytes:
+def with_vlan_tag(data: bytes, extra: list[tuple[int, int, bytes]]) -> bytes:
     """Return a frame of a packet socket with its VLAN tag, which the kernel has put aside (packet(7), PACKET_AUXDATA).
 
     data: with the header of virtio; extra: the control messages.
@@ -327,7 +327,7 @@ def netem(settings: dict[str, float]) -> list[str]:
     return [word for field in FIELDS if field in settings for word in (field, f"{settings[field]:g}{units[field]}")]
 
 
-def started(pid: object) -> int | None:
+def start_time(pid: object) -> int | None:
     """Start time of a process, in clock ticks since boot (proc(5)); None when it is gone, or a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -37,7 +37,7 @@ def remove(created: Sequence[Item], who: owner.Caller, *, check: bool = False) -
             f"state.json lists {', '.join(unknown)}, which this version cannot remove: known are {', '.join(sorted(KINDS))}"
         )
     directories = {
-        item["name"]: owner.marked(Path(item["name"]), who) for item in created if item["kind"] == "state_dir"
+        item["name"]: owner.marked_owner(Path(item["name"]), who) for item in created if item["kind"] == "state_dir"
     }
     for name in directories:
         host.refuse_damaged(Path(name).parent)
@@ -97,7 +97,7 @@ def _carried(
             for item in carried:
                 kind, name = item["kind"], item["name"]
                 there = lookup(connection, FINDERS[kind], name)
-                if there is None or not _ours(kind, name, there, found.mark):
+                if there is None or not _is_ours(kind, name, there, found.mark):
                     continue
                 removed.append(item)
                 if not check:
@@ -105,7 +105,7 @@ def _carried(
     return removed
 
 
-def _ours(
+def _is_ours(
     kind: str, name: str, there: libvirt.virDomain | libvirt.virNetwork | libvirt.virStoragePool, mark: str
 ) -> bool:
     if kind == "domain":

@@ -26,7 +26,7 @@ from ..boot import sessions, simulator
 from ..errors import LabError
 from ..plan import hypervisors, names
 from ..plan.balancers import of_sandbox
-from ..plan.machines import carried
+from ..plan.machines import own_machines
 from ..plan.model import BmcService, Plan, Registry
 from . import balancer, httpd, iscsi, processes, uplink
 from .lifecycle import Service, ask_time, get
@@ -116,10 +116,10 @@ def errors(plan: Plan) -> dict[str, str]:
                     socket.create_connection((address, ports[name]), timeout=5).close()
             except (OSError, ValueError) as error:
                 found[name] = f"{address} port {ports[name]}: {getattr(error, 'strerror', None) or error}"
-    return found | _others(plan)
+    return found | _further_problems(plan)
 
 
-def _others(plan: Plan) -> dict[str, str]:
+def _further_problems(plan: Plan) -> dict[str, str]:
     """Return for each further hypervisor (`hypervisor NAME`) why its BMCs do not answer, or an empty string."""
     found = {}
     for one in plan.get("hypervisors") or []:
@@ -137,7 +137,7 @@ def _storage(plan: Plan) -> dict[str, object]:
     """Return what the BMCs report of the machines' disks: one controller each, without RAID volumes."""
     controller = {"MemberId": "0", "Name": "Disks", "SpeedGbps": 12}
     found: dict[str, dict[object, object]] = {"STORAGE": {}, "DRIVES": {}, "VOLUMES": {}}
-    for node in carried(plan["nodes"]):
+    for node in own_machines(plan["nodes"]):
         place, disks = (node["uuid"], "1"), node["disks"]
         drives = [disk["target"] for disk in disks]
         found["STORAGE"][node["uuid"]] = [
@@ -170,7 +170,7 @@ def _bmc(plan: Plan, tls: Mapping[str, str], base: Path, addresses: Sequence[str
         "LIBVIRT_URI": "qemu:///system",
         "STORAGE_POOL": plan["hypervisor"]["pool"],
         "VMEDIA_VERIFY_SSL": False,
-        "ALLOWED_INSTANCES": [node["uuid"] for node in carried(plan["nodes"])],
+        "ALLOWED_INSTANCES": [node["uuid"] for node in own_machines(plan["nodes"])],
         "VMEDIA_DEVICES": {"Cd": {"Name": "Virtual CD", "MediaTypes": ["CD", "DVD"]}},
         **_storage(plan),
     }

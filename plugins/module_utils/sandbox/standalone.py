@@ -9,12 +9,23 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from .. import state
-from ..plan import certificates, given, secrets, short
+from ..plan import certificates, given, hypervisors, secrets, short
+from ..plan.arguments import argument
 from ..plan.model import Plan
+from ..plan.outside import machines
 from ..state import owner
 from . import host, namespaces
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plan": {"type": "dict"},
+    "owner": argument(owner.Caller),
+    "cluster": {"type": "str"},
+    "state_dir": {"type": "path"},
+}
+"""Options of a module that enters, changes or removes what a cluster has on a hypervisor, by its plan or by options of its own."""
 
 
 def plan_of(params: Mapping[str, object], hide: given.Hide) -> Plan:
@@ -48,10 +59,12 @@ def owner_of(
         return owner.verify(state_dir, who) or who.owner
     found = host.claim(state_dir, who)
     state.record(state_dir, _items(plan, services), asdict(found))
+    if machines(plan):
+        Path(plan["hypervisor"]["console_dir"]).mkdir(exist_ok=True)
     return found
 
 
-def secured(plan: Plan, hide: given.Hide, *, check: bool) -> tuple[Plan, secrets.Secrets, dict[str, str]]:
+def with_secrets(plan: Plan, hide: given.Hide, *, check: bool) -> tuple[Plan, secrets.Secrets, dict[str, str]]:
     """Return a plan without a run with its passwords, these, and the PEM texts of its services (`ca`, `certificate`, `key`).
 
     They are made in the state directory unless they are there; with `check`, the texts are then empty.
@@ -63,10 +76,10 @@ def secured(plan: Plan, hide: given.Hide, *, check: bool) -> tuple[Plan, secrets
     new = certificates.ensure(folder, plan["cluster"]["name"], names, check=check)
     files = {"ca": "ca.crt", "certificate": "server.crt", "key": "server.key"}
     tls = {key: "" if new and check else (folder / name).read_text(encoding="utf-8") for key, name in files.items()}
-    return secrets.into(plan, found), found, tls
+    return secrets.with_passwords(plan, found), found, tls
 
 
-def created(params: Mapping[str, object]) -> tuple[list[state.Item], owner.Caller]:
+def created_items(params: Mapping[str, object]) -> tuple[list[state.Item], owner.Caller]:
     """Return what the state directory of the options `cluster` and `state_dir` lists, and the caller.
 
     Raises `StateError` for a damaged `state.json`; without one the list is empty.
@@ -84,7 +97,10 @@ def _items(plan: Plan, services: Collection[str] | None) -> list[state.Item]:
     named.append(("state_dir", hypervisor["state_dir"]))
     if services is None:
         named += [("network", network["name"]) for network in plan["networks"]]
-        named += [("pool", hypervisor["pool"])] if plan["nodes"] else []
-        named += [("domain", node["domain"]) for node in plan["nodes"]]
+        domains = [machine["domain"] for machine in [*plan["nodes"], *machines(plan)]]
+        named += [("pool", hypervisor["pool"])] if domains else []
+        named += [("domain", domain) for domain in domains]
+    if not private:
+        named += [("tunnel", end.link) for end in hypervisors.ends(plan)]
     named += [("service", name) for name in services or ()]
     return [{"kind": kind, "name": name, "host": "localhost"} for kind, name in named]

@@ -66,13 +66,13 @@ class Switch(NamedTuple):
     taps: dict[str, int]
 
 
-def wanted(plan: Plan) -> bool:
+def needs_switch(plan: Plan) -> bool:
     """Return whether the nodes of a plan need the switch."""
     return any(node.get("links") for node in plan["nodes"])
 
 
 def of_plan(plan: Plan) -> Switch:
-    """Return the switch of a plan; it has no ports where none is `wanted`."""
+    """Return the switch of a plan; it has no ports where `needs_switch` is false."""
     networks = {network["name"]: network for network in plan["networks"]}
     uplinks: dict[str, Uplink] = {}
     members: list[Member] = []

@@ -14,7 +14,7 @@ from typing import Any
 from ..documents import load_json
 from ..errors import LabError
 from ..plan import names
-from ..plan.hypervisors import End, ends, paired
+from ..plan.hypervisors import End, ends, is_paired
 from ..plan.model import Plan
 from ..state import owner
 from . import host
@@ -47,7 +47,7 @@ def ensure(plan: Plan, mark: str, *, check: bool = False) -> list[dict[str, str]
                     f"the link {end.link} of this host does not have the cluster's mark: choose another cluster name"
                 )
             _ip(netns, "link", "delete", end.link)
-        _make(netns, end, mark, moved=not paired(plan, end))
+        _make(netns, end, mark, moved=not is_paired(plan, end))
     return changes
 
 

@@ -23,12 +23,12 @@ from ..plan.hypervisor_model import Uplink
 from ..plan.model import Plan
 from ..state import owner, write_atomic
 from . import guard, namespaces
-from .host import shared
+from .host import update_shared
 
 FILE = "uplink.json"
 
 
-class _Wanted(TypedDict):
+class _UplinkConfig(TypedDict):
     """Content of `uplink.json`. resolvers: addresses; nat, routes: IPv4 networks of the lab; closed: as of `guard`."""
 
     link: str
@@ -60,7 +60,7 @@ def resolvers(
     return []
 
 
-def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
+def ensure(running: namespaces.RunningSandbox, plan: Plan, *, check: bool = False) -> list[dict[str, str]]:
     """Create the uplink for the plan's `hypervisor.egress` and `.route`; return the changes (`name`, `before`, `after`).
 
     running: of the sandbox. A change replaces the veth pair. Raises `LabError` for a missing program, for networks that
@@ -78,7 +78,7 @@ def ensure(running: namespaces.Running, plan: Plan, *, check: bool = False) -> l
         for subnet in network["subnets"]
         if subnet["family"] == "ipv4"
     ]
-    wanted: _Wanted = {
+    wanted: _UplinkConfig = {
         "link": pair["link"],
         "guarded": True,
         "egress": hypervisor["egress"],
@@ -184,10 +184,10 @@ def _has_table(name: str) -> bool:
 
 
 def _is_table(name: str, mark: str) -> bool:
-    return bool(mark) and _has_table(name) and guard.marked(_run("nft", "list", "table", "inet", name), mark)
+    return bool(mark) and _has_table(name) and guard.has_mark(_run("nft", "list", "table", "inet", name), mark)
 
 
-def _connect(running: namespaces.Running, plan: Plan, wanted: _Wanted, mark: str) -> None:
+def _connect(running: namespaces.RunningSandbox, plan: Plan, wanted: _UplinkConfig, mark: str) -> None:
     pair, name, enter = plan["hypervisor"]["uplink"], wanted["link"], namespaces.enter(running)
     network, end = ipaddress.IPv4Network(pair["network"]), pair["inside"]
     # The rules come first, so that the pair is never open.
@@ -219,7 +219,7 @@ def _forward(name: str, parent: Path) -> None:
         if setting.read_text().strip() == "1":
             continue
         if device != name:
-            with shared(parent) as made:
+            with update_shared(parent) as made:
                 made.add(f"sysctl:{setting}=0")
         setting.write_text("1")
 

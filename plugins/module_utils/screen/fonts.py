@@ -101,7 +101,7 @@ def _efi(path: Path) -> Iterator[Font]:
 
 
 @functools.cache
-def known() -> tuple[Font, ...]:
+def known_fonts() -> tuple[Font, ...]:
     """Return the fonts of the firmware on this host: VGA text with cells of 9 and 8 dots, and UEFI.
 
     They are read from the firmware itself, which machines on this host run: about half a second, once per process. Raises

@@ -37,7 +37,7 @@ def chord(text: str) -> list[int]:
     return [*(_HELD[name] for name in held), code]
 
 
-def typed(text: str) -> Iterator[list[int]]:
+def key_codes(text: str) -> Iterator[list[int]]:
     """Yield the codes for each character of the text; `LabError` for one that a US keyboard does not have.
 
     The error comes before any is yielded. A new line is the Enter key, a tab the Tab key.

@@ -89,7 +89,7 @@ def _sub(row: bytes, __: bytes) -> bytes:
     return bytes(found)
 
 
-def _up(row: bytes, before: bytes) -> bytes:
+def _unfilter_up(row: bytes, before: bytes) -> bytes:
     return bytes((one + other) & 255 for one, other in zip(row, before, strict=True)) if any(row) else before
 
 
@@ -111,7 +111,7 @@ def _paeth(row: bytes, before: bytes) -> bytes:
     return bytes(found[3:])
 
 
-_FILTERS: tuple[Callable[[bytes, bytes], bytes], ...] = (lambda row, __: row, _sub, _up, _average, _paeth)
+_FILTERS: tuple[Callable[[bytes, bytes], bytes], ...] = (lambda row, __: row, _sub, _unfilter_up, _average, _paeth)
 
 
 def _check_size(width: int, height: int) -> None:

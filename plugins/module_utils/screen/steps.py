@@ -86,7 +86,7 @@ def _parse(step: object, place: str) -> Step:
             keys.chord(value)
             found["press"] = value
         elif kind == "type":
-            list(keys.typed(value))
+            list(keys.key_codes(value))
             found["type"] = value
         else:
             found["picture"] = value
@@ -95,7 +95,7 @@ def _parse(step: object, place: str) -> Step:
     return found
 
 
-def limited(steps: Sequence[Step], seconds: float, place: str) -> list[Step]:
+def with_limits(steps: Sequence[Step], seconds: float, place: str) -> list[Step]:
     """Return the steps with a limit for each `wait` without its own; `LabError` for one that cannot be.
 
     seconds: the limit; place: of it, for messages.
@@ -112,14 +112,14 @@ def follow(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Do the steps in order; `LabError` for a text that does not appear, with the last screen."""
+    """Perform the steps in order; `LabError` for a text that does not appear, with the last screen."""
     for step in steps:
         if "wait" in step:
             _wait(machine, step["wait"], step.get("timeout", SECONDS), clock, sleep)
         elif "press" in step:
             machine.press(keys.chord(step["press"]))
         elif "type" in step:
-            for codes in keys.typed(step["type"]):
+            for codes in keys.key_codes(step["type"]):
                 machine.press(codes)
         elif "picture" in step:
             data = to_png(machine.picture())

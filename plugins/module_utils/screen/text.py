@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from .fonts import WIDTH, Font, known
+from .fonts import WIDTH, Font, known_fonts
 from .picture import Picture
 
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
@@ -79,7 +79,7 @@ def read(picture: Picture, more: Callable[[], Sequence[Font]] = tuple) -> Screen
     if picture.dots == picture.dots[:3] * (picture.width * picture.height):
         return Screen((), "blank", first)
     best: tuple[float, Font, int, int] | None = None
-    for font in itertools.chain(known(), _later(more)):
+    for font in itertools.chain(known_fonts(), _lazy_fonts(more)):
         for left, top in _grids(picture, font):
             share = _fit(picture, font, left, top)
             if share >= SHARE and (best is None or share > best[0]):
@@ -92,7 +92,7 @@ def read(picture: Picture, more: Callable[[], Sequence[Font]] = tuple) -> Screen
     return _read(picture, font, left, top)
 
 
-def _later(more: Callable[[], Sequence[Font]]) -> Iterator[Font]:
+def _lazy_fonts(more: Callable[[], Sequence[Font]]) -> Iterator[Font]:
     yield from more()
 
 

@@ -1,6 +1,6 @@
 """A snapshot as one file: a tar archive without compression, with `snapshot.json` first.
 
-An archive from elsewhere may name no path outside of the snapshot, no link but a symbolic one inside of the run or state
+An archive from elsewhere must not have a path outside of the snapshot, no link but a symbolic one inside of the run or state
 directory's copy, no more bytes than fit into the file system, and of libvirt's configuration only what a lab writes. A restore starts
 machines and services with what is in it all the same, so it is only for archives of those who may run programs as root.
 """
@@ -38,7 +38,7 @@ def export(lab: Lab, name: str, path: Path) -> Manifest:
     written of a failed export is removed. The snapshot cannot be deleted meanwhile (`locks`).
     """
     lab.check()
-    with locks.alone(lab.state_dir, lab.cluster, shared=True):
+    with locks.exclusive(lab.state_dir, lab.cluster, shared=True):
         found = manifest.read(lab.state_dir, name)
         _export(lab, manifest.place(lab.state_dir, name), path)
     return found
@@ -51,7 +51,7 @@ def _export(lab: Lab, place: Path, path: Path) -> None:
 
             def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
                 archive.inodes.clear()  # type: ignore[attr-defined]  # write a file with two names twice, not as a link
-                # The float of tarfile has not all digits, and an image with another time is taken for another image.
+                # The float of tarfile lacks digits, and an image with another time is taken for another image.
                 changed = (place / member.name).lstat().st_mtime_ns
                 member.pax_headers = {"mtime": f"{changed // _BILLION}.{changed % _BILLION:09}"}
                 return member
@@ -71,7 +71,7 @@ def import_(lab: Lab, path: Path) -> Manifest:
     lab.check()
     try:
         with (
-            locks.alone(lab.state_dir, lab.cluster),
+            locks.exclusive(lab.state_dir, lab.cluster),
             open(path, "rb") as stream,
             tarfile.open(fileobj=stream, mode="r|") as archive,
         ):
@@ -98,7 +98,7 @@ def _unpack(lab: Lab, archive: tarfile.TarFile, path: Path) -> Manifest:
         )
     target.parent.mkdir(mode=0o700, exist_ok=True)
     user = lab.run_dir.stat()
-    with files.staging(target.parent) as stage:
+    with files.staging_directory(target.parent) as stage:
         for member in _members(archive, path):
             if member is not first:
                 _write(archive, member, stage, path, user)
@@ -153,7 +153,7 @@ def _configures_libvirt(member: tarfile.TarInfo) -> bool:
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, stage: Path, path: Path, user: os.stat_result) -> None:
     """Write a member below `stage`; user: of the run directory, to whom the files of the run belong that are not root's."""
     target = stage / member.name
-    _inside(stage, target.parent, path, member.name)
+    _check_inside(stage, target.parent, path, member.name)
     if member.isdir():
         target.mkdir(mode=0o700)
     elif member.issym():
@@ -189,7 +189,7 @@ def _changed(member: tarfile.TarInfo) -> int:
     return int(seconds * _BILLION)
 
 
-def _inside(stage: Path, parent: Path, path: Path, name: str) -> None:
+def _check_inside(stage: Path, parent: Path, path: Path, name: str) -> None:
     """Raise `SnapshotError` if a directory on the way is a link, or was not in the archive."""
     while parent != stage:
         if not parent.is_dir() or parent.is_symlink():

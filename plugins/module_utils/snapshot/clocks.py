@@ -33,7 +33,7 @@ AGENT_SECONDS = 10
 """A guest agent answers within this time, or is taken for one that does not run."""
 
 
-def step(plan: Plan, run_dir: Path, running: namespaces.Running, domains: Sequence[str]) -> list[str]:
+def step(plan: Plan, run_dir: Path, running: namespaces.RunningSandbox, domains: Sequence[str]) -> list[str]:
     """Set the clocks of the nodes with these domains; return why it was not possible, one message each.
 
     A login to an emulated machine that has just been restored takes many seconds, its guest agent one; ssh is for systems
@@ -68,7 +68,7 @@ def _by_agent(domain: libvirt.virDomain) -> bool:
     return True
 
 
-def _by_ssh(name: str, address: str, run_dir: Path, running: namespaces.Running) -> str | None:
+def _by_ssh(name: str, address: str, run_dir: Path, running: namespaces.RunningSandbox) -> str | None:
     # The time is sent when the connection is there, which may take seconds.
     script = "echo connected; read now && sudo date -u -s @$now >/dev/null"
     command = [*namespaces.enter(running), *ssh(run_dir, address), script]

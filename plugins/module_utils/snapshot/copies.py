@@ -37,7 +37,7 @@ def copy(lab: Lab, name: str, cluster: str, note: Note = lambda __: None) -> Man
     (`locks`): several copies of one lab can start at once.
     """
     lab.check()
-    with locks.alone(lab.state_dir, lab.cluster, shared=True):
+    with locks.exclusive(lab.state_dir, lab.cluster, shared=True):
         return _start(lab, name, cluster, note)
 
 
@@ -60,7 +60,7 @@ def _start(lab: Lab, name: str, cluster: str, note: Note) -> Manifest:
         os.chown(run_dir, status.st_uid, status.st_gid)
         return _copy(lab, saved, place, Lab(plan, run_dir, lab.who, lab.version), note)
     except BaseException:
-        with signals.deferred():
+        with signals.defer_signals():
             found = owner.read(target)
             if found and found.run_dir == os.path.realpath(run_dir):
                 namespaces.remove(plan["hypervisor"]["netns"], target, found)
@@ -74,7 +74,7 @@ def _taken(path: Path) -> SnapshotError:
 
 def _copy(lab: Lab, saved: Manifest, place: Path, new: Lab, note: Note) -> Manifest:
     labs.fill_run(new, place)
-    state.write_atomic(new.run_dir / rundir.PLAN, rundir.dump(new.plan), 0o600)
+    state.write_atomic(new.run_dir / rundir.PLAN, rundir.plan_text(new.plan), 0o600)
     (new.run_dir / rundir.PROFILE).unlink(missing_ok=True)  # which would be planned with the new name
     who = owner.caller(new.plan, new.run_dir)  # with the mark of the original, which is in machines and networks
     new = Lab(new.plan, new.run_dir, who, new.version)
@@ -86,7 +86,7 @@ def _copy(lab: Lab, saved: Manifest, place: Path, new: Lab, note: Note) -> Manif
             state.finish(new.run_dir, stage, failed=False)
     identity.take_over(new.plan, new.run_dir, who.owner)
     found = claim(new.state_dir, who, NETNS_DIR)
-    with locks.alone(new.state_dir, new.cluster):
+    with locks.exclusive(new.state_dir, new.cluster):
         _run(lab, saved, place, new, found, note)
     return saved
 
@@ -130,4 +130,4 @@ def _moved(value: _T, before: str, after: str) -> _T:
         return cast(_T, {key: _moved(entry, before, after) for key, entry in value.items()})
     if isinstance(value, list):
         return cast(_T, [_moved(entry, before, after) for entry in value])
-    return cast(_T, identity.moved(value, [(before, after)])) if isinstance(value, str) else value
+    return cast(_T, identity.moved_path(value, [(before, after)])) if isinstance(value, str) else value

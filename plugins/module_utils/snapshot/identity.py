@@ -87,12 +87,12 @@ def move(state_dir: Path, changes: Sequence[Move]) -> None:
             path = Path(folder, name)
             if path.is_symlink() and path.name != namespaces.ORIGIN:
                 link = os.readlink(path)
-                if (target := moved(link, changes)) != link:
+                if (target := moved_path(link, changes)) != link:
                     path.unlink()
                     path.symlink_to(target)
 
 
-def moved(path: str, changes: Sequence[Move]) -> str:
+def moved_path(path: str, changes: Sequence[Move]) -> str:
     """Return where a path is after `changes`: the directory itself or what is in it; others stay."""
     for before, after in changes:
         if path == before or path.startswith(f"{before}/"):
@@ -101,7 +101,7 @@ def moved(path: str, changes: Sequence[Move]) -> str:
 
 
 def moved_xml(text: str, changes: Sequence[Move]) -> str:
-    """Return a definition of libvirt in which whole values that are paths are as `moved` has them."""
+    """Return a definition of libvirt in which whole values that are paths are as `moved_path` has them."""
     for before, after in changes:
         pattern = rf"(?<=['\">]){re.escape(_escaped(before))}(?=[/'\"<])"
         text = re.sub(pattern, _escaped(after).replace("\\", "\\\\"), text)

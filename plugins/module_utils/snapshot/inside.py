@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import AgentlabError
 from ..libvirt import storage
 from ..libvirt.connection import connect
-from ..plan import names, rundir, secrets
+from ..plan import rundir, secrets
 from ..plan.model import Plan
 from ..sandbox import lifecycle, services
 from ..sandbox import networks as lab_networks
@@ -38,14 +38,14 @@ def serve(plan: Plan, run_dir: Path) -> None:
     Files are rendered as the role does, so that a later prepare restarts nothing. Raises `LabError` for a service that
     does not answer, and `OSError` when certificates of the run directory are missing.
     """
-    known = secrets.of(plan, run_dir)
+    known = secrets.passwords_of(plan, run_dir)
     # Without the end of the last line, as Ansible's lookup gives it to `lab_services`: other files would mean a restart.
     tls = {
         name: (run_dir / file).read_text().rstrip()
         for name, file in (("ca", RunFile.CA), ("certificate", RunFile.CERTIFICATE), ("key", RunFile.CERTIFICATE_KEY))
     }
-    wanted = services.render(secrets.into(plan, known), tls, private=True, http_secret=known["registry_http"])
-    lifecycle.ensure(wanted, Path(names.process_dir(plan["hypervisor"]["state_dir"])))
+    wanted = services.render(secrets.with_passwords(plan, known), tls, private=True, http_secret=known["registry_http"])
+    lifecycle.ensure(wanted, Path(plan["services"]["process_dir"]))
 
 
 def main(what: str, directory: str) -> int:

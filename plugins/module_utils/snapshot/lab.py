@@ -112,7 +112,7 @@ def save(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     lab.check()
     lab.refuse()
     # What lets the machines continue after this process was killed has the lock as long.
-    with locks.alone(lab.state_dir, lab.cluster, inherited=True):
+    with locks.exclusive(lab.state_dir, lab.cluster, inherited=True):
         return _save(lab, name, note)
 
 
@@ -124,7 +124,7 @@ def _save(lab: Lab, name: str, note: Note) -> Manifest:
     target.parent.mkdir(mode=0o700, exist_ok=True)
     domains = [node["domain"] for node in lab.plan["nodes"]]
     socket = machines.uri(running.pid)
-    with files.staging(target.parent, inherited=True) as stage, connect(socket) as connection:
+    with files.staging_directory(target.parent, inherited=True) as stage, connect(socket) as connection:
         host = _host(lab)
         before = machines.states(connection, domains)
         room.check_disk(lab.plan, before, target.parent)
@@ -172,7 +172,7 @@ def restore(lab: Lab, name: str, note: Note = lambda __: None) -> Manifest:
     another action runs (`locks`); `RestoreError` for a failure after that.
     """
     found = lab.check()
-    with locks.alone(lab.state_dir, lab.cluster):
+    with locks.exclusive(lab.state_dir, lab.cluster):
         saved = usable(lab, name)
         place = manifest.place(lab.state_dir, name)
         before = identity.saved_owner(place)
@@ -283,7 +283,7 @@ def start(
     _step_clocks(lab, running, saved.machines, note)
 
 
-def existing(state_dir: Path) -> list[Manifest]:
+def existing_snapshots(state_dir: Path) -> list[Manifest]:
     """Return the snapshots of a cluster, the oldest first, after removing what a killed save left.
 
     Raises `SnapshotError` for a damaged one. `files.sweep` removes only what no running save holds a lock on.
@@ -300,11 +300,11 @@ def delete(lab: Lab, name: str) -> None:
     """
     lab.check()
     path = manifest.place(lab.state_dir, name)
-    with locks.alone(lab.state_dir, lab.cluster):
+    with locks.exclusive(lab.state_dir, lab.cluster):
         if not path.is_dir():
             manifest.read(lab.state_dir, name)
         # Without its manifest it is not a snapshot, wherever this is killed.
-        with files.staging(path.parent) as stage:
+        with files.staging_directory(path.parent) as stage:
             path.rename(stage / name)
 
 
@@ -316,7 +316,7 @@ def plan_digest(run_dir: Path) -> str:
     return hashlib.sha256((run_dir / rundir.PLAN).read_bytes()).hexdigest()
 
 
-def _step_clocks(lab: Lab, running: namespaces.Running, saved: Sequence[Machine], note: Note) -> None:
+def _step_clocks(lab: Lab, running: namespaces.RunningSandbox, saved: Sequence[Machine], note: Note) -> None:
     for problem in clocks.step(lab.plan, lab.run_dir, running, [one.domain for one in saved if one.state == RUNNING]):
         note(problem)
 
@@ -360,7 +360,7 @@ def _is_shared(lab: Lab, path: str) -> bool:
     return path.startswith(f"{pool}/") or (path.endswith("/data") and "/blobs/sha256/" in path)
 
 
-def _start(lab: Lab, running: namespaces.Running, what: str, found: owner.Owner) -> subprocess.Popen[bytes]:
+def _start(lab: Lab, running: namespaces.RunningSandbox, what: str, found: owner.Owner) -> subprocess.Popen[bytes]:
     """Start `inside` in the sandbox, in this program's environment."""
     module = f"{__package__}.inside"
     process = subprocess.Popen(
@@ -391,6 +391,6 @@ def _finish(process: subprocess.Popen[bytes], what: str) -> None:
 def sizes(lab: Lab, found: Sequence[Manifest]) -> dict[str, int]:
     """Return the bytes on disk of each snapshot's memory and disks; layers that several share count for each.
 
-    found: as of `existing`. Keys are the names of snapshots; sparse files count with the blocks that they use.
+    found: as of `existing_snapshots`. Keys are the names of snapshots; sparse files count with the blocks that they use.
     """
     return {one.name: tree.size(manifest.place(lab.state_dir, one.name)) for one in found}

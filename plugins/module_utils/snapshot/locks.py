@@ -18,7 +18,7 @@ _LOCKS = Path("/proc/locks")
 
 
 @contextlib.contextmanager
-def alone(state_dir: Path, cluster: str, *, shared: bool = False, inherited: bool = False) -> Iterator[None]:
+def exclusive(state_dir: Path, cluster: str, *, shared: bool = False, inherited: bool = False) -> Iterator[None]:
     """Hold the lock of a lab meanwhile. Raises `SnapshotError` at once when another action has it, and names its process.
 
     shared: for an action that only reads a snapshot, next to others that do; inherited: a child that is started with

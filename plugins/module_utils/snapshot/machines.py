@@ -93,13 +93,13 @@ def standing_still(
         cwd="/",
         close_fds=False,  # it holds the locks of the lab and of `stage`, whose memory it needs
     )
-    with signals.once():
+    with signals.first_only():
         try:
             for name in running:
                 connection.lookupByName(name).suspend()
             yield
         finally:
-            with signals.deferred():
+            with signals.defer_signals():
                 _continue(connection, {name: before[name] for name in live}, memory, watcher)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import files
 from ..plan import capacity
 from ..plan.model import Plan
-from ..sandbox.namespaces import Running
+from ..sandbox.namespaces import RunningSandbox
 from .manifest import OFF, Manifest, SnapshotError
 
 _MIB = 1 << 20
@@ -33,7 +33,7 @@ def check_disk(plan: Plan, before: Mapping[str, str], directory: Path) -> None:
         )
 
 
-def check_memory(plan: Plan, saved: Manifest, ends: Running | None) -> None:
+def check_memory(plan: Plan, saved: Manifest, ends: RunningSandbox | None) -> None:
     """Raise `SnapshotError` unless the machines that a snapshot starts fit into this host's memory, as `prepare` counts it.
 
     ends: the sandbox that ends before, whose memory they can have. Machines that are off in the snapshot need none.
@@ -49,7 +49,7 @@ def check_memory(plan: Plan, saved: Manifest, ends: Running | None) -> None:
         )
 
 
-def _used(sandbox: Running) -> int:
+def _used(sandbox: RunningSandbox) -> int:
     """Return the memory of all processes in a sandbox, in MiB."""
     space, used = os.readlink(f"/proc/{sandbox.pid}/ns/pid"), 0
     for entry in filter(str.isdigit, os.listdir("/proc")):

@@ -18,8 +18,8 @@ POLL_SECONDS = 0.5
 _BEFORE = frozenset({Status.INSUFFICIENT, Status.PENDING_FOR_INPUT})
 _READY = frozenset({Status.READY, Status.PREPARING})
 
-Say = Callable[[str, str], None]
-"""say(level, text)"""
+Report = Callable[[str, str], None]
+"""report(level, text)"""
 
 
 class Service(Protocol):
@@ -62,8 +62,8 @@ class SavePoints:
     that a run that started from it does not replace it. clock: for the wait.
     """
 
-    def __init__(self, of: lab.Lab, service: Service, say: Say) -> None:
-        self.lab, self.service, self.say = of, service, say
+    def __init__(self, of: lab.Lab, service: Service, report: Report) -> None:
+        self.lab, self.service, self.report = of, service, report
         self.failures: list[str] = []
         self.clock = PausedClock()
         self._end = threading.Event()
@@ -91,7 +91,7 @@ class SavePoints:
         if name not in self.lab.plan["snapshots"]:
             return False
         if name in manifest.names(self.lab.state_dir):
-            self.say("info", f"snapshot {name} exists, and is kept")
+            self.report("info", f"snapshot {name} exists, and is kept")
             return False
         return True
 
@@ -117,15 +117,15 @@ class SavePoints:
     def _save(self, name: str) -> None:
         try:
             with self.clock.stopped():
-                made = lab.save(self.lab, name, lambda text: self.say("warning", text))
+                made = lab.save(self.lab, name, lambda text: self.report("warning", text))
         except (AgentlabError, ValueError, OSError) as error:
             self._fail(f"snapshot {name} was not saved: {explain(error) if isinstance(error, OSError) else error}")
             return
         except Exception as error:
             self._fail(f"snapshot {name} was not saved: {type(error).__name__}: {error}")
             return
-        self.say("info", f"snapshot {name} saved; the machines were paused for {made.paused:.1f} s")
+        self.report("info", f"snapshot {name} saved; the machines were paused for {made.paused:.1f} s")
 
     def _fail(self, text: str) -> None:
         self.failures.append(text)
-        self.say("warning", text)
+        self.report("warning", text)

@@ -12,7 +12,7 @@ Rule = Callable[[str], bool]
 """Whether something holds for a path relative to the tree, such as `pool/disk.qcow2`."""
 
 
-def nothing(__: str) -> bool:
+def match_nothing(__: str) -> bool:
     """Hold for no path."""
     return False
 
@@ -21,8 +21,8 @@ def replicate(
     source: Path,
     target: Path,
     *,
-    linked: Rule = nothing,
-    skip: Rule = nothing,
+    linked: Rule = match_nothing,
+    skip: Rule = match_nothing,
     private: bool = False,
     modes: Mapping[str, int] | None = None,
 ) -> dict[str, int]:

@@ -110,7 +110,7 @@ def begin(run_dir: Path, stage: str) -> None:
     The results of its former run are replaced. Raises `StateError` and `OSError` as `load`.
     """
     with _changing(run_dir) as state:
-        state["stages"][stage] = {"start": _now(), "end": None, "result": None}
+        state["stages"][stage] = {"start": _timestamp(), "end": None, "result": None}
 
 
 def finish(run_dir: Path, stage: str, *, failed: bool) -> None:
@@ -119,8 +119,8 @@ def finish(run_dir: Path, stage: str, *, failed: bool) -> None:
     A stage without a recorded start gets the present time as its start. Raises `StateError` and `OSError` as `load`.
     """
     with _changing(run_dir) as state:
-        start = state["stages"][stage]["start"] if stage in state["stages"] else _now()
-        state["stages"][stage] = {"start": start, "end": _now(), "result": "failed" if failed else "ok"}
+        start = state["stages"][stage]["start"] if stage in state["stages"] else _timestamp()
+        state["stages"][stage] = {"start": start, "end": _timestamp(), "result": "failed" if failed else "ok"}
 
 
 def _item(data: Mapping[str, Any]) -> Item:
@@ -130,7 +130,7 @@ def _item(data: Mapping[str, Any]) -> Item:
     return item
 
 
-def _now() -> str:
+def _timestamp() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 

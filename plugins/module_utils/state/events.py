@@ -34,7 +34,7 @@ Kind = Literal[
 Level = Literal["debug", "info", "warning", "error"]
 
 
-class _Always(TypedDict):
+class _RequiredFields(TypedDict):
     time: str
     """When it happened, ISO 8601 in UTC."""
     kind: Kind
@@ -52,7 +52,7 @@ class _Always(TypedDict):
     """The message."""
 
 
-class More(TypedDict, total=False):
+class OptionalFields(TypedDict, total=False):
     """Fields that only some kinds of events have.
 
     They are present only where their kind has them: read with `get`. The JSON schema is docs/events.schema.json.
@@ -72,14 +72,14 @@ class More(TypedDict, total=False):
     """What to do next about a cause."""
 
 
-_MORE = get_type_hints(More)
+_MORE = get_type_hints(OptionalFields)
 
 
-class Event(_Always, More):
+class Event(_RequiredFields, OptionalFields):
     """Something that happened in a run."""
 
 
-class Found(NamedTuple):
+class RunEvents(NamedTuple):
     """Events in the order of the file; damaged: lines that are not events; cut: bytes at the start that were left out.
 
     An event has all fields of `Event` that are always there, with valid types and a readable time.
@@ -98,16 +98,23 @@ def event(
     *,
     level: Level = "info",
     at: float | None = None,
-    **more: Unpack[More],
+    **more: Unpack[OptionalFields],
 ) -> Event:
     """Return an event of now, or of `at` (seconds since the epoch).
 
-    kind, state, level: see `Event`; subject: the name of what it is about; more: fields of `More`. The time has
+    kind, state, level: see `Event`; subject: the name of what it is about; more: fields of `OptionalFields`. The time has
     milliseconds.
     """
     when = datetime.datetime.now(datetime.UTC) if at is None else datetime.datetime.fromtimestamp(at, datetime.UTC)
     stamp = when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    always: _Always = {"time": stamp, "kind": kind, "level": level, "subject": subject, "state": state, "text": text}
+    always: _RequiredFields = {
+        "time": stamp,
+        "kind": kind,
+        "level": level,
+        "subject": subject,
+        "state": state,
+        "text": text,
+    }
     return {**always, **more}  # mypy loses the fields of More
 
 
@@ -161,7 +168,7 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in cut).strip()
 
 
-def read(path: Path) -> Found:
+def read(path: Path) -> RunEvents:
     """Return the events of a file; none if it does not exist. Lines that are not events are counted and left out.
 
     At most the last `MAX_BYTES` are read. A line that a writer has not completed yet counts as damaged. Raises
@@ -173,15 +180,15 @@ def read(path: Path) -> Found:
             stream.seek(cut)
             return parse(stream.read(MAX_BYTES), cut)
     except FileNotFoundError:
-        return Found([])
+        return RunEvents([])
 
 
-def parse(data: bytes, cut: int = 0) -> Found:
+def parse(data: bytes, cut: int = 0) -> RunEvents:
     """Return the events in the lines of `data`, as `read`. cut: bytes in front of it that were left out."""
     lines = data.split(b"\n")
     whole = [line for line in lines[1 if cut else 0 :] if line.strip()]
     events = list(_events(whole))
-    return Found(events, len(whole) - len(events), cut)
+    return RunEvents(events, len(whole) - len(events), cut)
 
 
 def _events(lines: Iterable[bytes]) -> Iterator[Event]:
@@ -192,7 +199,9 @@ def _events(lines: Iterable[bytes]) -> Iterator[Event]:
 
 
 def _is_event(value: object) -> bool:
-    if not isinstance(value, dict) or not all(isinstance(value.get(name), str) for name in _Always.__required_keys__):
+    if not isinstance(value, dict) or not all(
+        isinstance(value.get(name), str) for name in _RequiredFields.__required_keys__
+    ):
         return False
     if value["kind"] not in get_args(Kind) or value["level"] not in get_args(Level):
         return False

@@ -223,7 +223,7 @@ def claim(state_dir: Path, who: Caller) -> Owner:
         if made.kept:
             _write(state_dir, made)
         else:
-            new = _beside(state_dir)
+            new = _temporary_path(state_dir)
             _clear(new)
             new.mkdir()
             new.chmod(0o755)
@@ -235,7 +235,7 @@ def claim(state_dir: Path, who: Caller) -> Owner:
     return current
 
 
-def marked(state_dir: Path, who: Caller) -> Owner | None:
+def marked_owner(state_dir: Path, who: Caller) -> Owner | None:
     """Return the owner of a `state_dir` that may be removed; None when there is nothing of the cluster.
 
     Raises `OwnerError` for another owner's directory, and for one with files but without the marker.
@@ -257,7 +257,7 @@ def remove(state_dir: Path, found: Owner) -> None:
     found: its owner, written again if the marker is lost, so that a removal that is killed can be repeated. Raises
     `OSError`.
     """
-    _clear(_beside(state_dir))
+    _clear(_temporary_path(state_dir))
     if not state_dir.is_dir():
         return
     if not (state_dir / FILE).is_file():
@@ -268,7 +268,7 @@ def remove(state_dir: Path, found: Owner) -> None:
     if found.kept:
         (state_dir / FILE).unlink()
         return
-    gone = _beside(state_dir)
+    gone = _temporary_path(state_dir)
     state_dir.rename(gone)
     _clear(gone)
 
@@ -279,7 +279,7 @@ def leftover(state_dir: Path) -> bool:
     That is the temporary directory `.NAME.agentlab` next to it, which `claim` and `remove` take away when they are
     repeated.
     """
-    return _beside(state_dir).is_dir()
+    return _temporary_path(state_dir).is_dir()
 
 
 def identity(mark: str, kind: str, name: str) -> str:
@@ -298,7 +298,7 @@ def label(mark: str) -> str:
     return f"agentlab {mark}"
 
 
-def _beside(state_dir: Path) -> Path:
+def _temporary_path(state_dir: Path) -> Path:
     """Return the temporary path of a directory before creation or during removal; it never has anything but the marker."""
     return state_dir.parent / f".{state_dir.name}.agentlab"
 

@@ -151,7 +151,7 @@ def patch(before: Any, after: Any) -> Any:
     return {} if before == after and type(before) is type(after) else [after]
 
 
-def applied(change: Any, value: Any) -> Any:
+def apply_patch(change: Any, value: Any) -> Any:
     """Return what a patch makes of a value, which is changed in place. Raises `ValueError` for a patch of another value."""
     if isinstance(change, list) and len(change) == 1:
         return change[0]
@@ -162,17 +162,17 @@ def applied(change: Any, value: Any) -> Any:
             if inner == []:
                 value.pop(key, None)
             else:
-                value[key] = applied(inner, value.get(key))
+                value[key] = apply_patch(inner, value.get(key))
         elif isinstance(value, list) and key.isdecimal() and len(key) < 10 and int(key) <= len(value):
             at = int(key)
             if inner == []:
                 del value[at:]
             elif at == len(value):
-                value.append(applied(inner, None))
+                value.append(apply_patch(inner, None))
             else:
-                value[at] = applied(inner, value[at])
+                value[at] = apply_patch(inner, value[at])
         else:
-            raise ValueError(f"changes {key[:40]!r}, which is not there")
+            raise ValueError(f"changes {key[:40]!r}, which does not exist")
     return value
 
 
@@ -271,10 +271,10 @@ def load(data: bytes, name: str) -> Recording:
         notes.append(f"{name}: {len(damaged)} lines are damaged and were left out, the first is line {damaged[0]}")
     if not entries:
         raise ValueError(f"{name}: has no line of a recording")
-    return Recording(entries, _few(notes))
+    return Recording(entries, _limited_notes(notes))
 
 
-def _few(notes: list[str], most: int = 20) -> list[str]:
+def _limited_notes(notes: list[str], most: int = 20) -> list[str]:
     return notes if len(notes) <= most else [*notes[:most], f"{len(notes) - most} more"]
 
 
@@ -334,7 +334,7 @@ class Player:
         before = self.answers.get(key)
         try:
             found = load_json(entry.line, name=FILE)
-            body = applied(found["patch"], before.body if before else None)
+            body = apply_patch(found["patch"], before.body if before else None)
         except ValueError as error:
             note = f"{entry.source} {entry.path[:100]}: a change is left out: {error}"
             if note not in self.notes and len(self.notes) < 100:

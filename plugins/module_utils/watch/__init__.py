@@ -38,7 +38,7 @@ class Cause(Protocol):
     def grace(self) -> float | None: ...
 
 
-class Seen(NamedTuple):
+class WaitState(NamedTuple):
     """State of a wait.
 
     The cluster and its events as last reported by the service, whether the OpenShift API has answered, the service's error if it refused the
@@ -59,10 +59,10 @@ class Diagnosis(NamedTuple):
     progress: AbstractSet[Hashable] = frozenset()
 
 
-Diagnose = Callable[[Seen], Diagnosis]
+Diagnose = Callable[[WaitState], Diagnosis]
 
 
-def no_diagnosis(__: Seen) -> Diagnosis:
+def no_diagnosis(__: WaitState) -> Diagnosis:
     return Diagnosis()
 
 

@@ -223,7 +223,7 @@ def start(folder: Path) -> Served:
 
 
 @pytest.mark.slow
-def test_ids_that_no_one_knows(tmp_path: Path, path: Path) -> None:
+def test_unknown_ids(tmp_path: Path, path: Path) -> None:
     served = start(tmp_path)
     try:
         print(run(served, tmp_path, path, {}))

@@ -75,16 +75,16 @@ def test_a_reader_finds_the_answers(
     page.write(run_dir)
     browser.open((run_dir / "report/index.html").as_uri())
     assert browser.console == []
-    said = browser.run("document.getElementById('verdict').innerText")
+    shown = browser.run("document.getElementById('verdict').innerText")
     expected = jobs.load(job, ROOT / "ci/jobs.yml")["expect"]
     assert expected
-    assert "failed" in said.splitlines()[:3]
-    assert re.search(f"First cause: {expected['cause']}", said), said
+    assert "failed" in shown.splitlines()[:3]
+    assert re.search(f"First cause: {expected['cause']}", shown), shown
     answers = ANSWERS[job]
     for answer in answers:
-        assert answer in said, answer
+        assert answer in shown, answer
     assert browser.run("document.getElementById('verdict').getBoundingClientRect().bottom < innerHeight")
-    when = re.search(r"\d\d:\d\d:\d\d", said)
+    when = re.search(r"\d\d:\d\d:\d\d", shown)
     assert when
     browser.run("document.querySelector('.cause button').click()")
     # What the logs say next.

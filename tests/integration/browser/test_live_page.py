@@ -17,7 +17,7 @@ from ansible_collections.agentlab.ocp.payload.node_agent.swarm import report
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.driver import Swarm
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import Settings
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import replay
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.replay.server import Playing, ReplayServer
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.replay.server import ReplayClock, ReplayServer
 
 from tests.integration.api_server.served import Served
 from tests.integration.browser.chromium import CONTRAST, PROGRAM, Browser
@@ -38,7 +38,7 @@ def served(job: str, folder: Path) -> Iterator[str]:
     """Serve the end of a job's recording; the URL of the live page."""
     (folder / "logs").mkdir(parents=True)
     (folder / "logs/recording.jsonl").write_bytes(gzip.decompress((JOBS / f"{job}.jsonl.gz").read_bytes()))
-    server = ReplayServer(Playing(replay.find(folder), 10_000.0), "127.0.0.1", 0, PAGE.read_bytes())
+    server = ReplayServer(ReplayClock(replay.find(folder), 10_000.0), "127.0.0.1", 0, PAGE.read_bytes())
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield f"{server.url}/"
@@ -96,8 +96,8 @@ def test_the_head_names_the_lab_and_its_totals(browser: Browser, places: dict[st
 
 def test_a_host_has_its_addresses_and_disks(browser: Browser, places: dict[str, str]) -> None:
     browser.open(places["failing"], ready=READY)
-    said = browser.run("document.querySelector('#clusters table').innerText")
-    assert "192.168.111.20/24" in said and "GB" in said
+    shown = browser.run("document.querySelector('#clusters table').innerText")
+    assert "192.168.111.20/24" in shown and "GB" in shown
     # One click selects an identifier, to be copied.
     assert browser.run("getComputedStyle(document.querySelector('#clusters table .id')).userSelect") == "all"
 
@@ -138,8 +138,8 @@ def test_an_installed_host_has_the_time_that_it_took(browser: Browser, places: d
         "document.getElementById('totals').innerText"
     )  # which has its text after the hosts of all clusters have come
     assert browser.run("document.querySelectorAll('.stages').length") == 0
-    said = browser.run("document.getElementById('clusters').innerText")
-    assert "swarm-1-0" in said and said.count("Require at least 16.00 GiB RAM") == 1
+    shown = browser.run("document.getElementById('clusters').innerText")
+    assert "swarm-1-0" in shown and shown.count("Require at least 16.00 GiB RAM") == 1
     assert browser.run("document.getElementById('totals').innerText").split("\n")[:3] == [
         "3 hosts:",
         "2 installed",

@@ -48,8 +48,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
 
 def test_the_live_page_shows_the_validation_that_fails(browser: Browser, places: dict[str, str]) -> None:
     browser.open(f"{places['service']}/", ready="document.body?.innerText.includes('has-memory-for-role')")
-    said = browser.run("document.body.innerText")
-    assert "master-0" in said
+    shown = browser.run("document.body.innerText")
+    assert "master-0" in shown
     assert browser.console == []
 
 

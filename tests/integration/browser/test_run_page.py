@@ -74,7 +74,7 @@ def test_every_panel(browser: Browser, pages: dict[str, str], name: str, width: 
     assert browser.run("document.querySelector('#topology img').decode().then(() => true)")
 
 
-def test_foreign_text_is_no_markup(browser: Browser, pages: dict[str, str]) -> None:
+def test_foreign_text_is_not_markup(browser: Browser, pages: dict[str, str]) -> None:
     browser.open(pages["hostile"])
     assert browser.run("document.title") == "ut: failed"
     assert browser.run("document.querySelectorAll('main b b, img[src=x], main script').length") == 0
@@ -87,7 +87,7 @@ def test_foreign_text_is_no_markup(browser: Browser, pages: dict[str, str]) -> N
 def test_a_reader_finds_what_failed(browser: Browser, pages: dict[str, str]) -> None:
     """What failed, where, when, why, and what to do next is in the first panel; a click shows the logs at that second."""
     browser.open(pages["failed"])
-    said = browser.run("document.getElementById('verdict').innerText")
+    shown = browser.run("document.getElementById('verdict').innerText")
     for answer in (
         "failed",
         "VM ut_master_1 (master-1) is shut off",
@@ -96,7 +96,7 @@ def test_a_reader_finds_what_failed(browser: Browser, pages: dict[str, str]) -> 
         "agentlab boot",
         "console/ut_master_1.log",
     ):
-        assert answer in said, answer
+        assert answer in shown, answer
     assert browser.run("document.getElementById('verdict').getBoundingClientRect().bottom < innerHeight")
     browser.run("document.querySelector('.cause button').click()")
     assert browser.run("document.querySelector('.lines .here').textContent").startswith("00:02:30")
@@ -161,18 +161,20 @@ def test_a_status_has_an_icon(browser: Browser, pages: dict[str, str]) -> None:
 def test_the_keyboard(browser: Browser, pages: dict[str, str]) -> None:
     browser.open(pages["failed"])
     browser.run("document.querySelector('[data-item][tabindex=\"0\"]').focus()")
-    said = "document.getElementById('said').textContent"
-    assert browser.run(said).startswith("Stages: prepare, 00:00:00 to 00:00:14 (14 s)")
+    shown = "document.getElementById('said').textContent"
+    assert browser.run(shown).startswith("Stages: prepare, 00:00:00 to 00:00:14 (14 s)")
     browser.press("ArrowRight")
-    assert browser.run(said).startswith("Stages: configure")
+    assert browser.run(shown).startswith("Stages: configure")
     browser.press("End")
-    assert browser.run(said).startswith("Stages: gather")
+    assert browser.run(shown).startswith("Stages: gather")
     for __ in range(4):
         browser.press("ArrowDown")
-    assert browser.run(said).startswith("master-0: ")
+    assert browser.run(shown).startswith("master-0: ")
     browser.press("+")
     assert browser.run("getComputedStyle(document.getElementById('rows')).getPropertyValue('--zoom')") == "2"
-    assert browser.run(said).startswith("master-0: ") and browser.run("document.activeElement.dataset.item") is not None
+    assert (
+        browser.run(shown).startswith("master-0: ") and browser.run("document.activeElement.dataset.item") is not None
+    )
     browser.press("Enter")
     assert (
         browser.run("document.activeElement.id") == "lines"

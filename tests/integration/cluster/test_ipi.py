@@ -107,8 +107,8 @@ def test_a_cluster_is_created(lab: Lab, tmp_path: Path, monkeypatch: pytest.Monk
 
     thread = in_namespace(lab.prefix, create)
     thread.join(420)
-    said = [text for level, text in log.lines if level != "debug"]
-    assert not failures and not thread.is_alive(), (failures, said)
+    reported = [text for level, text in log.lines if level != "debug"]
+    assert not failures and not thread.is_alive(), (failures, reported)
     wanted = [
         "Creating infrastructure resources...",
         "Starting Ironic, on behalf of the bootstrap machine",
@@ -124,6 +124,6 @@ def test_a_cluster_is_created(lab: Lab, tmp_path: Path, monkeypatch: pytest.Monk
         "Checking to see if there is a route at openshift-console/console...",
         "Install complete!",
     ]
-    assert [text[: len(start)] for text, start in zip(said, wanted, strict=False)] == wanted
+    assert [text[: len(start)] for text, start in zip(reported, wanted, strict=False)] == wanted
     assert removed == ["bootstrap"]
     assert json.loads((run_dir / "metadata.json").read_text())["clusterName"] == "ostest"

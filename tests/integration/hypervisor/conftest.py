@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 class Lab:
     """A cluster of its own, with its state and run directories below `base`; Ansible runs on `host`."""
 
-    def __init__(self, base: Path, cluster: str, profile: dict[str, Any], host: namespaces.Running) -> None:
+    def __init__(self, base: Path, cluster: str, profile: dict[str, Any], host: namespaces.RunningSandbox) -> None:
         self.cluster, self.host = cluster, host
         self.run_dir, self.parent = base / "runs" / cluster, base / "state"
         self.run_dir.mkdir(parents=True)
@@ -79,7 +79,7 @@ class Lab:
 
     def inside(self) -> list[str]:
         """Return the start of a command line that runs the rest in the cluster's sandbox."""
-        running = namespaces.Running(**json.loads((self.state_dir / "sandbox.json").read_text()))
+        running = namespaces.RunningSandbox(**json.loads((self.state_dir / "sandbox.json").read_text()))
         return [*namespaces.enter(self.host), *namespaces.enter(running)]
 
     def enter(self, *command: str) -> str:
@@ -94,21 +94,23 @@ def base() -> Iterator[Path]:
 
 
 @pytest.fixture
-def host(base: Path) -> Iterator[namespaces.Running]:
+def host(base: Path) -> Iterator[namespaces.RunningSandbox]:
     """A sandbox that plays a host with a libvirt of its own, so that nothing else on this one matters."""
     with hosts.played(base, "host") as running:
         yield running
 
 
 @pytest.fixture
-def server(base: Path, host: namespaces.Running) -> Iterator[Path]:
+def server(base: Path, host: namespaces.RunningSandbox) -> Iterator[Path]:
     """A client's configuration with which `ssh 127.0.0.1`, run on `host`, leads to an sshd there; its key is `user` next to it."""
     with hosts.sshd(host, base / "ssh", "127.0.0.1", 2222) as config:
         yield config
 
 
 @pytest.fixture
-def far(base: Path, host: namespaces.Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[namespaces.Running]:
+def far(
+    base: Path, host: namespaces.RunningSandbox, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[namespaces.RunningSandbox]:
     """Another sandbox that plays a host, which Ansible on `host` reaches by ssh at 192.0.2.2."""
     with hosts.joined(base, host) as there, hosts.sshd(there, base / "ssh", hosts.FAR, 22) as config:
         for name, value in hosts.ansible(config).items():
@@ -117,7 +119,7 @@ def far(base: Path, host: namespaces.Running, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def lab(base: Path, host: namespaces.Running) -> Iterator[Any]:
+def lab(base: Path, host: namespaces.RunningSandbox) -> Iterator[Any]:
     """A factory of labs on `host`; what is left of them is removed."""
     made: list[Lab] = []
 
@@ -139,6 +141,6 @@ def booted(lab: Any, guests: None) -> Any:
 
 
 @pytest.fixture
-def traces(host: namespaces.Running) -> Callable[[], str]:
+def traces(host: namespaces.RunningSandbox) -> Callable[[], str]:
     """Return what can be seen of a lab on `host`."""
     return lambda: hosts.traces(host)

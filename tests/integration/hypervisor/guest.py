@@ -23,8 +23,8 @@ def program(line: str) -> bytes:
     # Without interrupts, or the firmware's terminal driver reads what is meant for us.
     wait = b"\x66\xba\xfd\x03\xec\xa8\x01\x74\xf7"  # mov dx,3fdh; in al,dx; test al,1; jz
     reset = b"\x66\xba\xf9\x0c\xb0\x06\xee\xf4\xeb\xfd"  # mov dx,cf9h; mov al,6; out dx,al; hlt
-    say = b"\xb9" + struct.pack("<I", len(text)) + b"\xac\x66\xba\xf8\x03\xee\xff\xc9\x75\xf6"  # lodsb; out 3f8h
-    rest = say + wait + reset
+    output = b"\xb9" + struct.pack("<I", len(text)) + b"\xac\x66\xba\xf8\x03\xee\xff\xc9\x75\xf6"  # lodsb; out 3f8h
+    rest = output + wait + reset
     rest = b"\xfa\x48\x8d\x35" + struct.pack("<i", len(rest)) + rest + text  # cli; lea rsi,[text]
     # SetVariable(name, vendor, NON_VOLATILE | BOOTSERVICE_ACCESS | RUNTIME_ACCESS, size, text) of the runtime services.
     after = b"\x4c\x89\x54\x24\x20\xff\x50\x58\x48\x83\xc4\x38" + rest  # mov [rsp+32],r10; call [rax+88]; add rsp,56

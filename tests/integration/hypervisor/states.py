@@ -62,7 +62,7 @@ class World:
     """One generated state: `ours` and `foreign` are tests of whether a thing is still there."""
 
     def __init__(self, base: Path, number: int, chance: random.Random) -> None:
-        self.chance, self.said = chance, []
+        self.chance, self.reported = chance, []
         self.name = f"w{number}"
         self.parent, self.run_dir = base / f"parent{number}", base / f"run{number}"
         self.run_dir.mkdir()
@@ -79,7 +79,7 @@ class World:
 
     def choose(self, what: str, **weights: int) -> str:
         chosen = self.chance.choices(list(weights), list(weights.values()))[0]
-        self.said.append(f"{what}={chosen}")
+        self.reported.append(f"{what}={chosen}")
         return chosen
 
     def process(self, mark: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -110,7 +110,7 @@ class World:
             self.file(self.parent / "elsewhere" / "file", "the target of a link")
             self.place.symlink_to(self.parent / "elsewhere")
         if self.chance.random() < 0.1:
-            with host.shared(self.parent):
+            with host.update_shared(self.parent):
                 (self.parent / f".{self.name}.agentlab").mkdir(exist_ok=True)
             self.ours["a directory that was half made"] = (self.parent / f".{self.name}.agentlab").exists
         if self.chance.random() < 0.2:
@@ -302,7 +302,7 @@ class World:
 def check_world(world: World) -> tuple[str, list[str]]:
     """Destroy; return the outcome, and what is wrong with it."""
     before = {what for what, there in world.ours.items() if there()}
-    assert all(there() for there in world.foreign.values()), world.said
+    assert all(there() for there in world.foreign.values()), world.reported
     try:
         world.destroy()
         refusal = ""
@@ -357,7 +357,7 @@ def main(base: Path, seed: str, number: int) -> None:
         print(
             json.dumps(
                 {
-                    "state": " ".join([world.kind, *world.said]),
+                    "state": " ".join([world.kind, *world.reported]),
                     "outcome": outcome,
                     "wrong": wrong,
                 }

@@ -115,7 +115,7 @@ def test_no_secret_is_shown(tmp_path: Path, base: Path, canaries: Canaries, agen
     source, run_dir = str(profile(tmp_path, base / "state", canaries)), tmp_path / "runs" / CLUSTER
     watch = Watch(canaries)
     watch.start()
-    said = {verb: agentlab(verb, source, "-vvv") for verb in ("prepare", "configure")}
+    printed = {verb: agentlab(verb, source, "-vvv") for verb in ("prepare", "configure")}
     extra = run_dir / "openshift/99-canary.yaml"
     extra.parent.mkdir(exist_ok=True)
     text = {
@@ -127,7 +127,7 @@ def test_no_secret_is_shown(tmp_path: Path, base: Path, canaries: Canaries, agen
     extra.write_text(yaml.safe_dump(text))
     extra.chmod(0o600)
     canaries.read(run_dir)
-    said["image"] = agentlab("image", "-vvv", *image_options(tmp_path))
+    printed["image"] = agentlab("image", "-vvv", *image_options(tmp_path))
     canaries.read(run_dir)
     made = {
         "auth/kubeadmin-password",
@@ -144,7 +144,7 @@ def test_no_secret_is_shown(tmp_path: Path, base: Path, canaries: Canaries, agen
     with LiveIso(images[0]) as iso:
         embedded = canaries.found((iso.ignition or b"").decode())
     assert {"auth of registry.example.test", "extra manifest"} <= set(embedded), "the image has what it needs"
-    said["image again"] = agentlab("image", "-vvv", "--diff", *image_options(tmp_path))
+    printed["image again"] = agentlab("image", "-vvv", "--diff", *image_options(tmp_path))
     (run_dir / "logs").mkdir(exist_ok=True)
     # What programs of a run could have printed, to be gathered: each canary as itself and in the words of its kind.
     lines = [
@@ -155,14 +155,14 @@ def test_no_secret_is_shown(tmp_path: Path, base: Path, canaries: Canaries, agen
     console.mkdir(parents=True, exist_ok=True)
     (console / f"{CLUSTER}_master_0.log").write_text("\r\n".join(lines))
     planted = (run_dir / "logs/wait-for.log").read_text()
-    said["again"] = agentlab("prepare", source, "-vvv", "--check", "--diff")
-    said["gather"] = agentlab("gather", "-vvv")
-    said["destroy"] = agentlab("destroy", "-vvv")
+    printed["again"] = agentlab("prepare", source, "-vvv", "--check", "--diff")
+    printed["gather"] = agentlab("gather", "-vvv")
+    printed["destroy"] = agentlab("destroy", "-vvv")
     watch.ended.set()
     watch.join()
     assert watch.looks > 20
     assert canaries.found(planted) == list(canaries.known), "the search finds what it looks for"
-    assert {verb: canaries.found(text) for verb, text in said.items()} == {verb: [] for verb in said}
+    assert {verb: canaries.found(text) for verb, text in printed.items()} == {verb: [] for verb in printed}
     assert watch.seen == set()
     report = [path for path in (run_dir / "report").rglob("*") if path.is_file()]
     assert {path.name for path in report} >= {

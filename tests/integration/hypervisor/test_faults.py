@@ -168,10 +168,10 @@ def test_one_does_not_receive_from_the_other(lab: Any) -> None:
     fault = {"kind": "arp_one_way", "node": "master-1", "peer": "master-0"}
     code = f"import sys; sys.path.insert(0, {str(Path(faultd.__file__).parent)!r}); import faultd; lab = faultd.Lab({config!r})\n"
     one.enter("sh", "-c", "ip -n n1 neigh flush all; ip -n n0 neigh flush all")
-    one.enter(sys.executable, "-c", f"{code}lab.arp_one_way({fault!r})")
+    one.enter(sys.executable, "-c", f"{code}lab.arp_one_way({fault!r}, None)")
     assert not receives("n1", "192.168.111.50")
     assert receives("n1", "192.168.111.1")
-    one.enter(sys.executable, "-c", f"{code}lab.arp_both_ways({fault!r}, 'agentlab-master-0-master-1')")
+    one.enter(sys.executable, "-c", f"{code}lab.arp_both_ways({fault!r}, None)")
     assert receives("n1", "192.168.111.50")
 
 

@@ -62,7 +62,7 @@ def test_each_quirk_alone(lab: Callable[[str, dict[str, Any]], Any], base: Path)
     address = str([*ipaddress.ip_network(ours.plan["networks"][0]["subnets"][0]["cidr"]).hosts()][-1])
     for arguments in foreign.cable(ours.plan, metal.plan, address):
         subprocess.run([*namespaces.enter(ours.host), "ip", *arguments], check=True)
-    plan = secrets.into(metal.plan, secrets.of(metal.plan, metal.run_dir))
+    plan = secrets.with_passwords(metal.plan, secrets.passwords_of(metal.plan, metal.run_dir))
     [node], http = plan["nodes"], ours.plan["services"]["http"]
     Path(http["root"], "some.iso").write_bytes(IMAGE)
     upstream, authority = plan["services"]["bmc"]["url"].partition("/redfish")[0], base / "bmc/ca.crt"

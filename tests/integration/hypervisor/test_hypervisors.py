@@ -70,9 +70,9 @@ while True:
 """
 
 
-def running(one: Any, name: str = "") -> namespaces.Running:
+def running(one: Any, name: str = "") -> namespaces.RunningSandbox:
     state_dir = Path(f"{one.state_dir}{name and '-' + name}")
-    return namespaces.Running(**json.loads((state_dir / "sandbox.json").read_text()))
+    return namespaces.RunningSandbox(**json.loads((state_dir / "sandbox.json").read_text()))
 
 
 def inside(one: Any, name: str, *command: str, check: bool = True) -> str:
@@ -83,7 +83,7 @@ def inside(one: Any, name: str, *command: str, check: bool = True) -> str:
     return done.stdout + done.stderr
 
 
-def at(host: namespaces.Running, *command: str) -> str:
+def at(host: namespaces.RunningSandbox, *command: str) -> str:
     """Run a command on a host and return its output."""
     done = subprocess.run([*namespaces.enter(host), *command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -137,7 +137,7 @@ def test_two_sandboxes_are_one_lab(lab: Any, traces: Any) -> None:
     assert not one.parent.exists()
 
 
-def test_the_second_is_reached_by_ssh(lab: Any, traces: Any, far: namespaces.Running, base: Path) -> None:
+def test_the_second_is_reached_by_ssh(lab: Any, traces: Any, far: namespaces.RunningSandbox, base: Path) -> None:
     second = {"name": "second", "kind": "ssh", "host": "192.0.2.2", "user": "root", "address": "192.0.2.2"}
     profile = {
         "topology": "compact",
@@ -168,7 +168,7 @@ def test_the_second_is_reached_by_ssh(lab: Any, traces: Any, far: namespaces.Run
     assert not (one.run_dir / "state.json").exists() and not (base / "there").exists()
 
 
-def test_one_that_does_not_fit_is_refused(lab: Any, traces: Any, far: namespaces.Running, base: Path) -> None:
+def test_one_that_does_not_fit_is_refused(lab: Any, traces: Any, far: namespaces.RunningSandbox, base: Path) -> None:
     second = {"name": "second", "kind": "ssh", "host": "192.0.2.2", "user": "root", "address": "192.0.2.2"}
     here = {"address": "192.0.2.1", "domain_type": "qemu"}
     one = lab(
@@ -196,13 +196,13 @@ def test_one_that_does_not_fit_is_refused(lab: Any, traces: Any, far: namespaces
     assert "[second]: hypervisor second: qemu-system-x86_64 does not run: " in refused()
     at(far, "ip", "link", "set", "dev", "under", "down")
     assert (
-        "[second]: " in (said := refused())
-        and "192.0.2.2" in said
-        and "Next: start root@192.0.2.2 and its sshd" in said
+        "[second]: " in (printed := refused())
+        and "192.0.2.2" in printed
+        and "Next: start root@192.0.2.2 and its sshd" in printed
     )
 
 
-def test_logs_of_all_are_gathered(lab: Any, far: namespaces.Running, base: Path) -> None:
+def test_logs_of_all_are_gathered(lab: Any, far: namespaces.RunningSandbox, base: Path) -> None:
     second = {"name": "second", "kind": "ssh", "host": "192.0.2.2", "user": "root", "address": "192.0.2.2"}
     profile = {
         "topology": "compact",
@@ -235,19 +235,21 @@ def test_logs_of_all_are_gathered(lab: Any, far: namespaces.Running, base: Path)
         assert {path.stat().st_mode & 0o777 for path in report.rglob("*") if path.is_file()} == {0o600}
         return (report / "summary.txt").read_text()
 
-    said = summary()
-    assert "hypervisor" not in said.replace("(hypervisor", ""), said
-    assert [len(gathered(0, "bmc")), len(gathered(1, "second-bmc")), len(gathered(2, "third-bmc"))] == [4, 4, 4], said
-    assert (report / "libvirt/second-agtestbm.xml").exists() and "is paused" in said
+    printed = summary()
+    assert "hypervisor" not in printed.replace("(hypervisor", ""), printed
+    assert [len(gathered(0, "bmc")), len(gathered(1, "second-bmc")), len(gathered(2, "third-bmc"))] == [4, 4, 4], (
+        printed
+    )
+    assert (report / "libvirt/second-agtestbm.xml").exists() and "is paused" in printed
     assert "canary" not in (report / "console/agtest_master_1.log").read_text()
     # One that has gone away is named, and the others are collected: what a sandbox has left, too.
     at(far, "ip", "link", "set", "dev", "under", "down")
     os.kill(host_pid(one, "third"), signal.SIGKILL)
-    said = summary()
-    assert "not gathered: hypervisor second: nothing was fetched from 192.0.2.2" in said, said
-    assert "not gathered: hypervisor third, libvirt: cluster agtest has no running sandbox" in said, said
-    assert [len(gathered(0, "bmc")), len(gathered(1, "second-bmc"))] == [4, 0], said
-    assert "libvirt/agtest_master_2.xml" not in said and len(gathered(2, "third-bmc")) == 3, said
+    printed = summary()
+    assert "not gathered: hypervisor second: nothing was fetched from 192.0.2.2" in printed, printed
+    assert "not gathered: hypervisor third, libvirt: cluster agtest has no running sandbox" in printed, printed
+    assert [len(gathered(0, "bmc")), len(gathered(1, "second-bmc"))] == [4, 0], printed
+    assert "libvirt/agtest_master_2.xml" not in printed and len(gathered(2, "third-bmc")) == 3, printed
     at(far, "ip", "link", "set", "dev", "under", "up")
     one.play("destroy")
     assert at(far, "ls", "/var/log/libvirt/qemu") == ""

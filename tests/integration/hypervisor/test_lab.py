@@ -98,7 +98,7 @@ INTERRUPTED: dict[str, tuple[list[str], float]] = {
 @pytest.mark.parametrize("verb", INTERRUPTED)
 def test_interrupted_anywhere(lab: Any, traces: Any, verb: str) -> None:
     if verb == "image":
-        # Built with the host's way out, which the host of this test has not.
+        # Built with the host's way out, which the host of this test lacks.
         subprocess.run([sys.executable, "-m", CLI, "payload", "build"], check=True, capture_output=True)
     before = traces()
     one = lab("agtest", {"topology": "compact", "stack": "ipv4"})
@@ -185,7 +185,7 @@ namespaces.remove("agentlab-agtest", place, owner.read(place))
 """
 
 
-def test_a_host_that_is_a_chroot(base: Path, host: namespaces.Running) -> None:
+def test_a_host_that_is_a_chroot(base: Path, host: namespaces.RunningSandbox) -> None:
     """As schroot and debootstrap make: the mount namespace has another root."""
     root, state = base / "root", base / "state" / "agtest"
     root.mkdir()
@@ -339,9 +339,9 @@ def test_bmcs_answer_again_after_libvirtd_was_killed(lab: Any) -> None:
 def test_bmc_is_for_our_machines_and_users_only(lab: Any) -> None:
     one = lab("agtest", {"topology": "sno", "stack": "ipv4"})
     one.play("prepare")
-    stranger = "<domain type='qemu'><name>s</name><memory>1024</memory><os><type arch='x86_64'>hvm</type></os></domain>"
-    (one.state_dir / "stranger.xml").write_text(stranger)
-    one.enter("virsh", "define", str(one.state_dir / "stranger.xml"))
+    foreign = "<domain type='qemu'><name>s</name><memory>1024</memory><os><type arch='x86_64'>hvm</type></os></domain>"
+    (one.state_dir / "foreign.xml").write_text(foreign)
+    one.enter("virsh", "define", str(one.state_dir / "foreign.xml"))
     identity = one.enter("virsh", "domuuid", "s").strip()
     ours = one.plan["nodes"][0]["uuid"]
 
@@ -358,7 +358,7 @@ def test_bmc_is_for_our_machines_and_users_only(lab: Any) -> None:
     assert status(f"/Managers/{identity}") == "404"
 
 
-def test_plain_libvirt(lab: Any, traces: Any, host: namespaces.Running, guests: None) -> None:
+def test_plain_libvirt(lab: Any, traces: Any, host: namespaces.RunningSandbox, guests: None) -> None:
     """What libvirtd itself keeps once it made a network (empty chains, directories) is not ours: it is there before."""
     hosts.used(host)
     before = traces()
@@ -373,7 +373,7 @@ def test_plain_libvirt(lab: Any, traces: Any, host: namespaces.Running, guests: 
     assert not one.parent.exists()
 
 
-def test_way_out_and_way_in(lab: Any, host: namespaces.Running, traces: Any) -> None:
+def test_way_out_and_way_in(lab: Any, host: namespaces.RunningSandbox, traces: Any) -> None:
     """The sandbox that plays the host has another namespace for the outside, at 203.0.113.1 and 192.0.2.80."""
     outside = subprocess.Popen([*namespaces.enter(host), "unshare", "--net", "sleep", "300"])
     try:

@@ -141,7 +141,7 @@ def test_vlan_tags_pass(line: Line) -> None:
     assert waits.communicate(timeout=60)[0] == "7\n"
 
 
-def test_what_is_no_port_of_a_bridge_is_refused(line: Line) -> None:
+def test_a_device_that_is_not_a_port_of_a_bridge_is_refused(line: Line) -> None:
     line.device = "br0"
     done = line.act("set", "loss", "10")
     assert (done.returncode, done.stderr) == (1, "br0: is not a port of a bridge\n")
@@ -152,7 +152,7 @@ def test_a_line_ends_with_its_device(line: Line) -> None:
     pid = json.loads((line.directory / "line-p1.json").read_text())["pid"]
     line.ip(0, "link delete p1")
     end = time.monotonic() + 60
-    while relay.started(pid) is not None:
+    while relay.start_time(pid) is not None:
         assert time.monotonic() < end
         time.sleep(0.05)
     line.change("unset", "loss")

@@ -137,10 +137,12 @@ def _load_balancer(one: Any, base: Path, verb: Any) -> None:
     assert "changed=1" in run()
     assert "changed=0" in run()
     begin = time.monotonic()
-    said = _eventually(lambda: verb("ssh", "lb", "--", "hostname; cat /etc/motd; free -m; ip -br -4 a"), BOOT_SECONDS)
-    print(f"ssh after {time.monotonic() - begin:.0f} s\n{said}")
-    assert said.startswith("lb\nhello\n")
-    assert all(f"{ip}/24" in said for ip in ("192.168.111.72", "192.168.111.5", "192.168.111.4"))
+    printed = _eventually(
+        lambda: verb("ssh", "lb", "--", "hostname; cat /etc/motd; free -m; ip -br -4 a"), BOOT_SECONDS
+    )
+    print(f"ssh after {time.monotonic() - begin:.0f} s\n{printed}")
+    assert printed.startswith("lb\nhello\n")
+    assert all(f"{ip}/24" in printed for ip in ("192.168.111.72", "192.168.111.5", "192.168.111.4"))
     stats = "exec 3<>/dev/tcp/192.168.111.5/9000; echo show stat >&3; cat <&3"
     _eventually(lambda: one.enter("bash", "-c", stats), 60)
     rows = one.enter("bash", "-c", stats)

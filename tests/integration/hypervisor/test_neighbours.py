@@ -45,7 +45,7 @@ ENSURE = """
 import json, sys
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namespaces, uplink
 plan, running = json.loads(sys.argv[1]), json.loads(sys.argv[2])
-done = uplink.ensure(namespaces.Running(**running), plan) if running else uplink.guard_services(plan)
+done = uplink.ensure(namespaces.RunningSandbox(**running), plan) if running else uplink.guard_services(plan)
 print(len(done))
 """
 

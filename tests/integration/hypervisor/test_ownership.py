@@ -23,7 +23,7 @@ STATES = 100
 Agentlab = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_generated_states(base: Path, host: namespaces.Running) -> None:
+def test_generated_states(base: Path, host: namespaces.RunningSandbox) -> None:
     seed = os.environ.get("AGENTLAB_SEED", "1")
     (base / "states").mkdir()
     command = [
@@ -45,7 +45,7 @@ def test_generated_states(base: Path, host: namespaces.Running) -> None:
 
 
 @pytest.fixture
-def checkout(base: Path, host: namespaces.Running) -> Callable[[str], Agentlab]:
+def checkout(base: Path, host: namespaces.RunningSandbox) -> Callable[[str], Agentlab]:
     """Gives `agentlab` as it is called in a checkout, which has run directories of its own."""
 
     def of(name: str) -> Agentlab:

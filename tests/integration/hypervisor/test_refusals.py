@@ -24,7 +24,7 @@ CLUSTER = "agtest"
 
 
 @pytest.fixture
-def refused(base: Path, host: namespaces.Running) -> Iterator[Any]:
+def refused(base: Path, host: namespaces.RunningSandbox) -> Iterator[Any]:
     """Runs a verb, which must fail, with a profile; returns what it last printed on the standard error stream."""
     env = {**os.environ, "AGENTLAB_RUNS": str(base / "runs"), "AGENTLAB_VENV": str(Path(sys.executable).parents[1])}
 
@@ -50,11 +50,11 @@ def refused(base: Path, host: namespaces.Running) -> Iterator[Any]:
     agentlab("destroy")
 
 
-def enter(host: namespaces.Running, *command: str) -> None:
+def enter(host: namespaces.RunningSandbox, *command: str) -> None:
     subprocess.run([*namespaces.enter(host), *command], check=True, capture_output=True)
 
 
-def test_a_subnet_that_the_host_has_a_route_to(refused: Any, host: namespaces.Running) -> None:
+def test_a_subnet_that_the_host_has_a_route_to(refused: Any, host: namespaces.RunningSandbox) -> None:
     enter(host, "ip", "link", "add", "br9", "type", "bridge")
     enter(host, "ip", "address", "add", "192.168.111.7/24", "dev", "br9")
     enter(host, "ip", "link", "set", "br9", "up")
@@ -64,43 +64,43 @@ def test_a_subnet_that_the_host_has_a_route_to(refused: Any, host: namespaces.Ru
     )
 
 
-def test_a_subnet_that_another_bridge_has(refused: Any, host: namespaces.Running) -> None:
+def test_a_subnet_that_another_bridge_has(refused: Any, host: namespaces.RunningSandbox) -> None:
     enter(host, "ip", "link", "add", "br9", "type", "bridge")
     enter(host, "ip", "address", "add", "192.168.111.7/24", "dev", "br9")
     enter(host, "ip", "link", "set", "br9", "up")
-    said = refused("prepare", {"hypervisor": {"kind": "local"}})
-    assert said == (
+    reported = refused("prepare", {"hypervisor": {"kind": "local"}})
+    assert reported == (
         "first failure: Create the networks [hypervisor]: network agtestbm: 192.168.111.0/24 is in use on this host by br9: choose another (network.ipv4)"
     )
 
 
-def test_a_port_that_another_process_has(refused: Any, host: namespaces.Running) -> None:
+def test_a_port_that_another_process_has(refused: Any, host: namespaces.RunningSandbox) -> None:
     other = subprocess.Popen(
         [*namespaces.enter(host), sys.executable, "-m", "http.server", "5000", "--bind", "0.0.0.0"],
         stderr=subprocess.DEVNULL,
     )
     try:
-        said = refused("prepare", {"hypervisor": {"kind": "local"}})
+        reported = refused("prepare", {"hypervisor": {"kind": "local"}})
     finally:
         other.terminate()
         other.wait()
-    assert said.startswith(
+    assert reported.startswith(
         "first failure: Start BMCs, registry, file server and time server [hypervisor]: registry: port 5000/tcp is used by pid "
     )
-    assert said.endswith("http.server 5000 --bind 0.0.0.0): stop it, or choose another port")
+    assert reported.endswith("http.server 5000 --bind 0.0.0.0): stop it, or choose another port")
 
 
 def test_a_bmc_that_refuses_and_an_image_that_is_not_there(refused: Any, base: Path) -> None:
     profile = {"nodes": {"master-0": {"bmc": {"password": "wrong"}}}}
     refused("prepare", profile, 0)
     image = base / "runs" / CLUSTER / "agent.x86_64.iso"
-    said = refused("boot")
+    reported = refused("boot")
     task = "first failure: Boot by redfish [hypervisor]: "
-    assert said == f"{task}{image}: no such image: agentlab image --cluster agtest"
+    assert reported == f"{task}{image}: no such image: agentlab image --cluster agtest"
     guest.iso(image, "an image")
-    said = refused("boot")
-    assert said.startswith(f"{task}BMC of master-0 (redfish-virtualmedia+https://192.168.111.1:8000/")
-    assert said.endswith(": it refuses the credentials (HTTP 401): give others (nodes.master-0.bmc)")
+    reported = refused("boot")
+    assert reported.startswith(f"{task}BMC of master-0 (redfish-virtualmedia+https://192.168.111.1:8000/")
+    assert reported.endswith(": it refuses the credentials (HTTP 401): give others (nodes.master-0.bmc)")
 
 
 def test_a_bmc_that_does_not_answer(refused: Any, base: Path) -> None:
@@ -115,8 +115,10 @@ def test_a_bmc_that_does_not_answer(refused: Any, base: Path) -> None:
         "-c",
         f"kill $(sed 's/.*\"pid\": //; s/,.*//' {base}/state/{CLUSTER}/processes/bmc.json); sleep 1",
     )
-    said = refused("boot")
-    assert said == f"     Next: {ROOT}/bin/agentlab prepare --cluster {CLUSTER}  # starts the lab's stopped services"
+    reported = refused("boot")
+    assert (
+        reported == f"     Next: {ROOT}/bin/agentlab prepare --cluster {CLUSTER}  # starts the lab's stopped services"
+    )
     failure = json.loads((base / "runs" / CLUSTER / "logs/failure.json").read_text())["message"]
     assert failure.startswith("BMC of master-0 (redfish-virtualmedia+https://192.168.111.1:8000/")
     assert failure.endswith("): cannot connect: Connection refused")

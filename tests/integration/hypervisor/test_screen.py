@@ -50,19 +50,19 @@ except LabError as error:
 """
 
 
-def _virsh(host: namespaces.Running, *arguments: str) -> None:
+def _virsh(host: namespaces.RunningSandbox, *arguments: str) -> None:
     subprocess.run(
         [*namespaces.enter(host), "virsh", "-c", URI, *arguments], capture_output=True, text=True, check=True
     )
 
 
-def _steps(host: namespaces.Running, domain: str, wanted: str) -> subprocess.CompletedProcess[str]:
+def _steps(host: namespaces.RunningSandbox, domain: str, wanted: str) -> subprocess.CompletedProcess[str]:
     command = [*namespaces.enter(host), sys.executable, "-c", PROGRAM, URI, domain, wanted]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
 @pytest.fixture(params=[SCREEN, ""], ids=["screen", "no screen"])
-def domain(request: pytest.FixtureRequest, host: namespaces.Running, base: Path) -> Iterator[str]:
+def domain(request: pytest.FixtureRequest, host: namespaces.RunningSandbox, base: Path) -> Iterator[str]:
     """A machine with SeaBIOS and no disk, with a screen or without; destroyed at the end."""
     name = "screen" if request.param else "blind"
     (base / "domain.xml").write_text(
@@ -75,7 +75,7 @@ def domain(request: pytest.FixtureRequest, host: namespaces.Running, base: Path)
     _virsh(host, "destroy", name)
 
 
-def test_gather_takes_a_picture_of_each_screen(host: namespaces.Running, domain: str) -> None:
+def test_gather_takes_a_picture_of_each_screen(host: namespaces.RunningSandbox, domain: str) -> None:
     plan: Any = {"boot": {"mode": "redfish"}, "nodes": [{"domain": domain}]}
     kept = dict[str, bytes]()
     hypervisor_logs.screens(plan, lambda name, data: kept.update({name: data.read()}), namespaces.enter(host))
@@ -84,7 +84,7 @@ def test_gather_takes_a_picture_of_each_screen(host: namespaces.Running, domain:
         assert picture.read(data).width >= 640
 
 
-def test_boot_menu_of_firmware(host: namespaces.Running, domain: str, base: Path) -> None:
+def test_boot_menu_of_firmware(host: namespaces.RunningSandbox, domain: str, base: Path) -> None:
     shown = base / "menu.png"
     steps = '[{"wait": "Press ESC for boot menu", "timeout": 120}, {"press": "esc"}, {"wait": "Select boot device:"}]'
     if domain == "blind":
@@ -173,7 +173,7 @@ def _live_iso(path: Path) -> bool:
 
 
 @pytest.mark.slow
-def test_wrong_dns_server_is_corrected_in_the_dialog(host: namespaces.Running, base: Path, guests: None) -> None:
+def test_wrong_dns_server_is_corrected_in_the_dialog(host: namespaces.RunningSandbox, base: Path, guests: None) -> None:
     """The console of a kernel on UEFI's framebuffer is read with the kernel's own font; steps drive agent-tui and nmtui on it."""
     if not _live_iso(base / "live.iso"):
         pytest.skip("needs the lab payload: agentlab payload build")
@@ -203,7 +203,7 @@ def test_wrong_dns_server_is_corrected_in_the_dialog(host: namespaces.Running, b
 
 @pytest.mark.slow
 def test_steps_of_a_profile_and_module(lab: Any, base: Path, guests: None) -> None:
-    """`boot` does the steps once; the module reads the same screen, and its steps fail as those of the command line."""
+    """`boot` performs the steps once; the module reads the same screen, and its steps fail as those of the command line."""
     steps = [
         {"wait": "No bootable device.", "timeout": 120},
         {"press": "ctrl-alt-delete"},

@@ -197,7 +197,7 @@ def limited(base: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(parent)], check=True)
 
 
-def test_a_save_that_finds_no_room_leaves_nothing(limited: Path, booted: Any, base: Path) -> None:
+def test_a_save_without_enough_space_leaves_nothing(limited: Path, booted: Any, base: Path) -> None:
     one = booted
     write(one, "this is the disk", base)
     status = os.statvfs(limited)

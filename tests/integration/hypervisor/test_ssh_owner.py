@@ -23,7 +23,7 @@ Agentlab = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def checkout(base: Path, host: namespaces.Running, server: Path) -> Callable[[str], Agentlab]:
+def checkout(base: Path, host: namespaces.RunningSandbox, server: Path) -> Callable[[str], Agentlab]:
     """Gives `agentlab` as it is called in a checkout on `host`, whose hypervisor is `host` by ssh."""
     programs = base / "bin"
     programs.mkdir()
@@ -110,7 +110,7 @@ def test_another_checkout_or_user_is_refused_by_every_verb(checkout: Callable[[s
     assert not (base / "state").exists()
 
 
-def test_a_hypervisor_that_is_away_keeps_no_one_from_the_run_directory(
+def test_the_run_directory_is_usable_while_a_hypervisor_is_unreachable(
     checkout: Callable[[str], Agentlab], server: Path, base: Path
 ) -> None:
     one, sno = checkout("a"), {"topology": "sno", "stack": "ipv4"}

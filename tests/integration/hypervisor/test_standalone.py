@@ -40,7 +40,7 @@ NODES = [
 class Play:
     """Plays roles on the host of the tests, which has a libvirt of its own."""
 
-    def __init__(self, base: Path, host: namespaces.Running) -> None:
+    def __init__(self, base: Path, host: namespaces.RunningSandbox) -> None:
         self.base, self.enter = base, namespaces.enter(host)
 
     def __call__(self, roles: list[str], *options: str, **variables: Any) -> subprocess.CompletedProcess[str]:
@@ -95,7 +95,7 @@ class Play:
 
 
 @pytest.fixture
-def play(base: Path, host: namespaces.Running) -> Play:
+def play(base: Path, host: namespaces.RunningSandbox) -> Play:
     return Play(base, host)
 
 

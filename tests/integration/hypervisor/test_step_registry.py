@@ -35,7 +35,7 @@ Make = Callable[..., Job]
 
 
 @pytest.fixture
-def make(base: Path, host: namespaces.Running, server: Path) -> Make:
+def make(base: Path, host: namespaces.RunningSandbox, server: Path) -> Make:
     """A job on a leased host, whose pods run on the same network."""
     profile = base / "profile"
     profile.mkdir()

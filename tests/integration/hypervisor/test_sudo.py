@@ -30,7 +30,7 @@ ACCOUNT = {
 }
 
 
-def reachable(base: Path, host: namespaces.Running) -> None:
+def reachable(base: Path, host: namespaces.RunningSandbox) -> None:
     """Let every user of `host` reach Python and this checkout, also below a directory that is root's alone, such as /root."""
     places = {Path(sys.base_prefix), Path(sys.prefix), ROOT}
     closed = {path: next((up for up in reversed(path.parents) if not up.stat().st_mode & 1), None) for path in places}
@@ -43,14 +43,14 @@ def reachable(base: Path, host: namespaces.Running) -> None:
         mount(host, "--rbind", shown, top)
 
 
-def mount(host: namespaces.Running, how: str, source: Path, target: Path) -> None:
+def mount(host: namespaces.RunningSandbox, how: str, source: Path, target: Path) -> None:
     subprocess.run([*namespaces.enter(host), "mount", how, str(source), str(target)], capture_output=True, check=True)
 
 
 class User:
     """`agentlab` as the user calls it on `host`."""
 
-    def __init__(self, host: namespaces.Running, home: Path) -> None:
+    def __init__(self, host: namespaces.RunningSandbox, home: Path) -> None:
         self.host, self.home = host, home
 
     def command(self, *argv: str) -> list[str]:
@@ -87,7 +87,7 @@ class User:
 
 
 @pytest.fixture
-def user(base: Path, host: namespaces.Running) -> User:
+def user(base: Path, host: namespaces.RunningSandbox) -> User:
     home, account = base / "home", base / "account"
     for folder in (home, account):
         folder.mkdir()

@@ -67,7 +67,7 @@ def test_a_verb_that_needs_it_fails(agentlab: Agentlab, tmp_path: Path, verb: st
     assert done.returncode == 4, done.stdout + done.stderr
     assert done.stderr.count("first failure: ") == 1 and REFUSED in done.stderr, done.stderr
     made = {path.name for path in (tmp_path / "runs/agaway").iterdir()}
-    assert made <= {"profile.yaml", "plan.yaml", "inventory.yml", "secrets.json", "logs", "report"}
+    assert made <= {"profile.yaml", "plan.yaml", "plan.schema.json", "inventory.yml", "secrets.json", "logs", "report"}
     assert not (tmp_path / "state").exists()
 
 

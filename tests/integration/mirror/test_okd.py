@@ -124,7 +124,7 @@ def test_a_mirrored_release_makes_manifests_and_image(
 
     assert create.main(["cluster-manifests", "--dir", str(run)]) == 0
     secret = yaml.safe_load((run / "cluster-manifests/pull-secret.yaml").read_text())
-    registry = configs.registry_auth(secrets.into(plan, secrets.ensure(plan, run)))["auths"]
+    registry = configs.registry_auth(secrets.with_passwords(plan, secrets.ensure(plan, run)))["auths"]
     assert json.loads(secret["stringData"][".dockerconfigjson"]) == {
         "auths": {"fake": {"auth": "aWQ6cGFzcwo="}, **registry}
     }

@@ -25,7 +25,7 @@ PREFIX = "ansible_collections.agentlab.ocp.plugins.module_utils.sandbox"
 CONNECT = f"""
 import json, sys
 from {PREFIX} import namespaces, uplink
-uplink.ensure(namespaces.Running(**json.loads(sys.argv[2])), json.loads(sys.argv[1]))
+uplink.ensure(namespaces.RunningSandbox(**json.loads(sys.argv[2])), json.loads(sys.argv[1]))
 """
 SERVE = f"""
 import json, pathlib, sys

@@ -150,7 +150,7 @@ def test_the_registry_of_a_lab_gets_what_it_serves(
     release = source.release()
     assert verb.main([release, "--cluster", "lab", *ACCESS]) == 1
     assert "cluster lab has no registry yet; prepare makes it" in capsys.readouterr().err
-    known = secrets.into(plan, secrets.ensure(plan, run))
+    known = secrets.with_passwords(plan, secrets.ensure(plan, run))
     storage, base = Path(plan["services"]["registry"]["storage"]), Path(plan["services"]["directory"]) / "registry"
     storage.mkdir(parents=True)
     (base / "htpasswd").write_text(services._htpasswd(base / "htpasswd", known["services"]["registry"]))

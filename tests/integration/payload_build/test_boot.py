@@ -171,7 +171,7 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def payload() -> dict[str, object]:
-    return build.ensure(say=print)
+    return build.ensure(report=print)
 
 
 @pytest.fixture

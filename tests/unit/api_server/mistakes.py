@@ -140,7 +140,7 @@ def wrong(node: Node, root: str, path: str, where: str, *, required: bool, nulla
         if fits is not None and isinstance(value, fits):
             continue
         if node.get("format") in ("uuid", "date-time"):
-            continue  # they have decoders of their own, whose errors name no field
+            continue  # they have decoders of their own, whose errors have no field
         yield Wrong(value, f"json: cannot unmarshal {_word(value)} into {place}{suffix}")
     if kind == "integer":
         yield Wrong(1.5, f"json: cannot unmarshal number 1.5 into {place}{suffix}")

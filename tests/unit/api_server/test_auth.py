@@ -99,7 +99,7 @@ def test_times_of_a_token(claims: dict[str, object], status: int) -> None:
         try:
             assert local.authorize(("agentAuth",), {"X-Secret-Key": tokens["agentAuth"]}) == "agentAuth"
             assert not status
-        except auth.Refused as refused:
+        except auth.RefusedCall as refused:
             assert refused.status == status
 
 
@@ -182,7 +182,7 @@ async def test_release_4_17_has_one_token(tmp_path: Path) -> None:
     local = auth.Local(tokens["PublicKey"], one_token=True)
     assert local.authorize(("agentAuth",), {"X-Secret-Key": token}) == "agentAuth"
     signer = credentials.TokenSigner()
-    with pytest.raises(auth.Refused, match="claims are incorrectly formatted"):
+    with pytest.raises(auth.RefusedCall, match="claims are incorrectly formatted"):
         auth.Local(signer.public(), one_token=True).authorize(("userAuth",), {"Authorization": signer.token({})})
 
 
@@ -196,7 +196,7 @@ def test_expired_and_odd_claims() -> None:
         ("none", 500, "malformed auth_scheme claim"),
         ("empty", 400, "auth_scheme claim is empty"),
     ):
-        with pytest.raises(auth.Refused) as refused:
+        with pytest.raises(auth.RefusedCall) as refused:
             local.authorize(("userAuth",), {"Authorization": token})
         assert (refused.value.status, refused.value.message) == (status, text)
 

@@ -355,18 +355,18 @@ DISK = {
     ],
 )
 def test_hints(hint: str, good: Any, bad: Any) -> None:
-    assert hints.accepted([DISK], {hint: good}) == [DISK]
-    assert hints.accepted([DISK], {hint: bad}) == []
+    assert hints.disks_accepted([DISK], {hint: good}) == [DISK]
+    assert hints.disks_accepted([DISK], {hint: bad}) == []
     with pytest.raises(ValueError, match="is not known"):
-        hints.accepted([DISK], {"color": "red"})
+        hints.disks_accepted([DISK], {"color": "red"})
 
 
 def test_hints_of_a_multipath_device_do_not_match_its_paths() -> None:
     path: Any = DISK | {"installation_eligibility": {"eligible": False}}
     device: Any = DISK | {"name": "dm-0", "path": "/dev/dm-0", "drive_type": "Multipath"}
     for hint in ({"wwn": "0x6000abc"}, {"serialNumber": "s1"}):
-        assert hints.accepted([path, device, path], hint) == [device]
-    assert hints.accepted([path, device], {"deviceName": "/dev/sda"}) == []
+        assert hints.disks_accepted([path, device, path], hint) == [device]
+    assert hints.disks_accepted([path, device], {"deviceName": "/dev/sda"}) == []
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_wrong_value(name: str, right: str, wrong: str, message: str, tmp_path: 
 
 def test_unknown_name() -> None:
     with pytest.raises(BadTable, match=r"operators\.yaml: operators\.lso\.needs: 'nothing' does not exist"):
-        data.known("operators", "operators.lso.needs", ["nothing"], {"lso"})
+        data.check_known("operators", "operators.lso.needs", ["nothing"], {"lso"})
 
 
 def test_messages_of_events_are_templates() -> None:

@@ -24,11 +24,11 @@ def hosts(count: int) -> list[Host]:
 
 
 def definition(
-    lab: Lab, folder: Path, count: int, seconds: float, said: list[str], token: str | None = None
+    lab: Lab, folder: Path, count: int, seconds: float, reported: list[str], token: str | None = None
 ) -> Definition:
     api = User("127.0.0.1", TOKENS["userAuth"] if token is None else token, "user", lab.server.port or 0)
     return Definition(
-        api, folder, EXTRA, hosts(count), said.append, seconds=seconds, sleep=lambda _seconds: time.sleep(0.05)
+        api, folder, EXTRA, hosts(count), reported.append, seconds=seconds, sleep=lambda _seconds: time.sleep(0.05)
     )
 
 
@@ -50,8 +50,8 @@ async def test_three_hosts(tmp_path: Path) -> None:
         headers = {"X-Secret-Key": TOKENS["agentAuth"]}
         agents = [Restarted(lab, infra_env["id"], index, headers=headers) for index in range(4)]  # one is of no cluster
         tasks = [asyncio.create_task(agent.run()) for agent in agents]
-        said: list[str] = []
-        found = await asyncio.to_thread(definition(lab, tmp_path / "m", 3, 60, said).install)
+        reported: list[str] = []
+        found = await asyncio.to_thread(definition(lab, tmp_path / "m", 3, 60, reported).install)
         assert {*found} == {"kubeconfig", "kubeadmin-password"} and all(found.values())
         [cluster] = await lab.call("GET", "/clusters")
         whole = await lab.call("GET", f"/clusters/{cluster['id']}")
@@ -62,9 +62,9 @@ async def test_three_hosts(tmp_path: Path) -> None:
         names = [entry["file_name"] for entry in await lab.call("GET", f"/clusters/{cluster['id']}/manifests")]
         assert names == [*EXTRA]
         # A second run finds all done, and gets the same.
-        assert await asyncio.to_thread(definition(lab, tmp_path / "m", 3, 60, said).install) == found
-        assert said[-1] == f"Cluster {cluster['id']} is registered already"
-        assert said.count("Started the installation") == 1
+        assert await asyncio.to_thread(definition(lab, tmp_path / "m", 3, 60, reported).install) == found
+        assert reported[-1] == f"Cluster {cluster['id']} is registered already"
+        assert reported.count("Started the installation") == 1
         for task in tasks:
             task.cancel()
 

@@ -123,12 +123,12 @@ async def test_any_question_is_answered(tmp_path: Path, seed: int, monkeypatch: 
         match draw.randrange(12):
             case 0:
                 gone.add(host := draw.choice(HOSTS))
-                store.forget_events("host_id", host)
+                store.drop_events("host_id", host)
                 store.commit()
             case 1 if turn > 60:
                 cluster, column = draw.choice(CLUSTERS), draw.choice(["cluster_id", "infra_env_id"])
                 made = [event for event in made if event[column] != cluster]
-                store.forget_events(column, cluster)
+                store.drop_events(column, cluster)
                 store.commit()
             case 2:
                 store.sweep()
@@ -153,7 +153,7 @@ async def test_a_host_that_came_back(tmp_path: Path) -> None:
     for __ in range(300):
         store.event({**event, "message": "old"})
     store.commit()
-    store.forget_events("host_id", HOSTS[0])
+    store.drop_events("host_id", HOSTS[0])
     store.commit()
     store.event({**event, "message": "new"})
     for __ in range(5):
@@ -183,8 +183,8 @@ async def test_no_question_holds_the_loop(tmp_path: Path) -> None:
             async for _page in store.event_pages(wanted, **options):
                 pass
     # What was deleted is removed in pieces as well.
-    store.forget_events("cluster_id", CLUSTERS[0])
-    store.forget_events("host_id", HOSTS[0])
+    store.drop_events("cluster_id", CLUSTERS[0])
+    store.drop_events("host_id", HOSTS[0])
     store.commit()
     assert await ask(store, one) == []
     while store.sweep():
@@ -233,7 +233,7 @@ async def test_texts_are_those_of_the_documents(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_long_list_is_no_work_for_the_garbage_collector(tmp_path: Path) -> None:
+async def test_a_long_list_does_not_slow_the_garbage_collector(tmp_path: Path) -> None:
     """It walks all objects of the process, which holds the event loop: the more there are, the longer."""
     store = Store(tmp_path / "x.db")
     filled(store, 20_000)

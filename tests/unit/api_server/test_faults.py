@@ -225,7 +225,7 @@ async def test_lost_in_a_stage(tmp_path: Path, stage: str) -> None:
         )
 
 
-async def test_lost_after_the_reboot_is_no_loss(tmp_path: Path) -> None:
+async def test_a_host_lost_after_the_reboot_is_not_a_loss(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         clock = lab.engine.clock = Clock()
         __, agent = await installing(lab)

@@ -197,7 +197,7 @@ async def test_broken_json(tmp_path: Path, raw: bytes) -> None:
             assert "message" in json.loads(answer) or json.loads(answer)["kind"] == "Error"
 
 
-async def test_bodies_that_are_no_json_by_their_headers(tmp_path: Path) -> None:
+async def test_bodies_that_are_not_json_by_their_headers(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         good = json.dumps(CLUSTER).encode()
         for kind in ("text/plain", "application/xml", "multipart/form-data", "x" * 300):
@@ -353,7 +353,7 @@ async def test_huge_bodies(tmp_path: Path) -> None:
         assert "inventory" not in await lab.call("GET", agent.path)
 
 
-async def test_huge_inventory_is_no_burden_to_others(tmp_path: Path) -> None:
+async def test_a_huge_inventory_does_not_slow_other_hosts(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         cluster = await lab.cluster()
         infra_env = await lab.infra_env(cluster["id"])
@@ -513,18 +513,18 @@ async def test_callers_that_never_finish(tmp_path: Path, monkeypatch: pytest.Mon
     service = app.Service(Engine(config, Store(config.state_file)))
     async with doors_of(service) as port, asyncio.timeout(30):
         hung = []
-        for said in (
+        for sent in (
             b"",
             b"GET / HTTP/1.1\r\nX-A: ",
             POST + b"Content-Length: 9\r\n\r\n{",
             POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
         ):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(said)
-            hung.append((reader, writer, said))
-        for reader, writer, said in hung:
+            writer.write(sent)
+            hung.append((reader, writer, sent))
+        for reader, writer, sent in hung:
             answer = await reader.read(4096)
-            if said.startswith(b"POST"):
+            if sent.startswith(b"POST"):
                 assert answer.startswith(b"HTTP/1.1 400"), answer
                 assert b"did not arrive within" in answer
             else:

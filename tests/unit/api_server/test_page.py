@@ -14,7 +14,7 @@ def test_needs_nothing_from_elsewhere() -> None:
     assert not re.search(r"https?://|@import|url\(", TEXT)
 
 
-def test_text_of_others_is_no_markup() -> None:
+def test_text_of_others_is_not_markup() -> None:
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(", TEXT)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.api_server import config, images, refusals, settings
-from ansible_collections.agentlab.ocp.payload.api_server.document import tracked
+from ansible_collections.agentlab.ocp.payload.api_server.document import tracked_document
 from ansible_collections.agentlab.ocp.payload.api_server.errors import ApiError
 
 from .lab import SSH_KEY, V2, Agent, Lab
@@ -220,7 +220,7 @@ async def test_no_value_becomes_a_line(tmp_path: Path) -> None:
                             assert not line.strip().startswith(EVIL), (name, gap, "kept")
 
 
-async def test_an_old_kernel_argument_is_no_ipxe_command(tmp_path: Path) -> None:
+async def test_an_old_kernel_argument_is_not_an_ipxe_command(tmp_path: Path) -> None:
     async with Lab(tmp_path, {"OS_IMAGES": json.dumps([{"openshift_version": "4.22", "cpu_architecture": "x86_64", "url": "http://x/i"}]),
                               "IMAGE_SERVICE_BASE_URL": "http://images.example"}) as lab:  # fmt: skip
         infra_env = await lab.infra_env((await lab.cluster())["id"])
@@ -278,7 +278,7 @@ async def test_a_step_is_not_ordered_while_its_reply_is_outstanding(tmp_path: Pa
             ("installation-disk-speed-check", "preparing-for-installation"), ("container-image-availability", "preparing-for-installation"),
             ("install", "installing"), ("logs-gather", "error"),
         ):  # fmt: skip
-            tracked(host).set(status=status, _status_at=now, installation_disk_id="/dev/sda")
+            tracked_document(host).set(status=status, _status_at=now, installation_disk_id="/dev/sda")
 
             def ordered(kind: str = kind) -> bool:
                 steps = [
@@ -300,7 +300,7 @@ async def test_a_step_is_not_ordered_while_its_reply_is_outstanding(tmp_path: Pa
             now += 2 * 3600
             assert ordered(), "the step's time is over"
             now += 5
-            tracked(host).set(status="known", _status_at=now)
+            tracked_document(host).set(status="known", _status_at=now)
             assert ordered(), "the host started over"
             assert not ordered()
 

@@ -223,13 +223,13 @@ def test_mirrors() -> None:
 [[registry]]
   location = "registry.agentlab.test/lab/payload"
 """
-    places = release.mirrors(release.configured(text), "first/x@sha256:1")
+    places = release.mirrors(release.configured_mirrors(text), "first/x@sha256:1")
     assert places("registry.agentlab.test/lab/release@sha256:1") == [
         "first/x@sha256:1",
         "virthost.ostest.test:5000/lab/release@sha256:1",
     ]
-    assert release.mirrors(release.configured(text))("registry.agentlab.test/lab/releases@sha256:1") == []
-    assert release.mirrors(release.configured(text))("registry.agentlab.test/lab/payload@sha256:1") == []
+    assert release.mirrors(release.configured_mirrors(text))("registry.agentlab.test/lab/releases@sha256:1") == []
+    assert release.mirrors(release.configured_mirrors(text))("registry.agentlab.test/lab/payload@sha256:1") == []
 
 
 def test_nodes_get_the_trust_bundle_of_the_infra_env(tmp_path: Path) -> None:

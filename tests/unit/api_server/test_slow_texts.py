@@ -58,7 +58,7 @@ MORE: dict[str, dict[str, Any]] = {
     "/infra-envs/{i}/hosts/{h}": {"installation_disk_path": "x", "machine_config_pool_name": "x", "ignition_endpoint_token": "x"},
 }  # fmt: skip
 
-#: Fields without which a request is refused before the others are looked at; of other requests it is all of BODIES.
+#: Fields without which a request is refused before the others are checked; of other requests it is all of BODIES.
 NEEDED = {
     "/clusters": ("name", "openshift_version", "pull_secret", "base_dns_domain"),
     "/infra-envs": ("name", "pull_secret"),

@@ -505,7 +505,7 @@ def test_thresholds_of_the_payload_override_those_of_the_installer() -> None:
 
 
 @pytest.mark.parametrize("name", ["HW_VALIDATOR_REQUIREMENTS", "PAYLOAD_HW_REQUIREMENTS"])
-def test_thresholds_that_are_no_list_of_objects(name: str) -> None:
+def test_thresholds_that_are_not_a_list_of_objects(name: str) -> None:
     with pytest.raises(ValueError, match=f"environment variable {name} should hold a JSON list of objects"):
         Config({name: '{"version": "default"}'}).check()
 

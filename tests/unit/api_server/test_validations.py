@@ -550,8 +550,8 @@ def test_free_addresses_verify_vips() -> None:
 def test_ignored() -> None:
     results = of(view(3, h0=small(routes=[])))
     assert results["has-default-route"][1] == "failure"
-    assert not validations.passed(results, validations.SUFFICIENT)
-    assert validations.passed(results, validations.SUFFICIENT, frozenset({"has-default-route"}))
+    assert not validations.all_passed(results, validations.SUFFICIENT)
+    assert validations.all_passed(results, validations.SUFFICIENT, frozenset({"has-default-route"}))
 
 
 def test_majority_group() -> None:
@@ -583,7 +583,7 @@ def test_majority_group() -> None:
     for index in range(4):
         reach.report(f"h{index}", report(index, [peer for peer in range(5) if peer != index]), [cidr])
     assert reach.group(cidr, hosts, 3) == hosts
-    reach.forget("h0")
+    reach.drop("h0")
     assert reach.group(cidr, hosts, 3) == hosts[1:]
     assert reach.group(cidr, ["h1", "h2"], 3) == []
     addresses = {f"h{index}": [f"192.168.111.{20 + index}", "10.0.0.1"] for index in range(1, 5)}

@@ -15,7 +15,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.assisted.watcher impo
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import AssistedError
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import causes, evidence
-from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Diagnosis, Seen
+from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Diagnosis, WaitState
 
 PLAN = build.build(profile.load("sno_ipv4", Path(__file__).parents[3] / "config_examples"), "ostest")
 CHECKS = json.dumps({"network": [{"id": "v", "status": "failure", "message": "no"}]})
@@ -72,30 +72,30 @@ class Kube:
 
 def waited(answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a wait reports in its first minute."""
-    client, said, clock = AssistedClient("192.0.2.1", None), list[str](), Quiet()
+    client, reported, clock = AssistedClient("192.0.2.1", None), list[str](), Quiet()
     monkeypatch.setattr(client, "get", lambda path, **query: copy.deepcopy(answers.get(path, answers["/clusters/c"])))
 
-    def diagnose(seen: Seen) -> Diagnosis:
+    def diagnose(seen: WaitState) -> Diagnosis:
         return Diagnosis(causes.causes(evidence.Facts(PLAN, cluster=seen.cluster, events=seen.events)))
 
     def show(cluster: dict[str, Any], events: list[dict[str, Any]]) -> None:
         assert all(isinstance(cell, str) for row in view.rows(cluster) for cell in row)
 
     watcher = BootstrapWatcher(
-        client, Kube(), "192.0.2.1", lambda message: said.append(message.text), show, clock, stall=600, diagnose=diagnose,
+        client, Kube(), "192.0.2.1", lambda message: reported.append(message.text), show, clock, stall=600, diagnose=diagnose,
         limit=60, reachable=lambda host: True,
     )  # fmt: skip
     with pytest.raises(BootstrapFailed):
         watcher.run()
-    return said
+    return reported
 
 
 @pytest.mark.parametrize("path", ANSWERS)
 def test_any_answer_is_taken_or_named(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 0
     for odd in replaced(ANSWERS[path]):
-        said = waited({**ANSWERS, path: odd}, monkeypatch)
-        assert all(isinstance(text, str) for text in said)
+        reported = waited({**ANSWERS, path: odd}, monkeypatch)
+        assert all(isinstance(text, str) for text in reported)
         count += 1
     assert count > 40
 
@@ -111,10 +111,11 @@ def test_any_answer_is_taken_or_named(path: str, monkeypatch: pytest.MonkeyPatch
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(path: str, answer: Any, wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = waited({**ANSWERS, path: answer}, monkeypatch)
+    reported = waited({**ANSWERS, path: answer}, monkeypatch)
     assert any(
-        text.startswith("Unable to retrieve cluster metadata from Agent Rest API: ") and wanted in text for text in said
-    ), said
+        text.startswith("Unable to retrieve cluster metadata from Agent Rest API: ") and wanted in text
+        for text in reported
+    ), reported
 
 
 def test_disks_of_an_inventory() -> None:

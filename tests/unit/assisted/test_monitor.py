@@ -48,10 +48,10 @@ def test_events_again_after_the_service_lost_its_state():
 )
 def test_validations_by_change(first, second, level):
     monitor = Monitor()
-    said = monitor.update(cluster("ready", [("v", first, "one")]), [], 0)
+    reported = monitor.update(cluster("ready", [("v", first, "one")]), [], 0)
     if second:
-        said = monitor.update(cluster("ready", [("v", second, "two")]), [], 2)
-    texts = [(m.level, m.text) for m in said if "validation" in m.text]
+        reported = monitor.update(cluster("ready", [("v", second, "two")]), [], 2)
+    texts = [(m.level, m.text) for m in reported if "validation" in m.text]
     assert texts == ([(level, f"Cluster validation: {'two' if second else 'one'}")] if level else [])
 
 
@@ -63,8 +63,8 @@ def test_pending_user_action_names_the_host():
         "status_info": "fix boot order",
     }
     monitor = Monitor()
-    said = monitor.update(cluster("installing-pending-user-action", hosts=[host]), [], 0)
-    assert Message("warning", "Host master-0 fix boot order") in said
+    reported = monitor.update(cluster("installing-pending-user-action", hosts=[host]), [], 0)
+    assert Message("warning", "Host master-0 fix boot order") in reported
     assert monitor.retry == "cluster has stopped installing... working to recover installation"
 
 

@@ -29,7 +29,7 @@ class Validations:
 
 def test_messages_about_a_real_service() -> None:
     recorded = json.loads((HERE / "waitfor.json").read_text())
-    monitor, events, said = Monitor(), list[dict[str, Any]](), list[tuple[str, str]]()
+    monitor, events, reported = Monitor(), list[dict[str, Any]](), list[tuple[str, str]]()
     checks: dict[str, Validations] = {}
     for number, poll in enumerate(recorded["polls"]):
         hosts = [
@@ -42,9 +42,9 @@ def test_messages_about_a_real_service() -> None:
             "hosts": hosts,
         }
         events += [{"severity": severity, "message": message} for severity, message in poll["events"]]
-        said += monitor.update(cluster, events, 2.0 * number)
-    assert sorted(said) == sorted(tuple(line) for line in recorded["said"])
-    told = [text for level, text in said if level != "debug"]
+        reported += monitor.update(cluster, events, 2.0 * number)
+    assert sorted(reported) == sorted(tuple(line) for line in recorded["said"])
+    told = [text for level, text in reported if level != "debug"]
     assert told[0] == "Cluster is not ready for install. Check validations"
     order = ("Cluster is ready for install", "Preparing cluster for installation", "Cluster installation in progress")
     assert [text for text in told if text in order] == list(order)

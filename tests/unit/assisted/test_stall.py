@@ -45,7 +45,7 @@ def test_grace_period_counts_from_the_last_progress_and_from_when_the_cause_was_
     assert ends(Stall(900, Clock()), {0: ("a", []), 300: ("a", [OFF])}) == (365, "VM x is shut off")
 
 
-def test_what_comes_again_is_no_progress():
+def test_repeated_states_are_not_progress():
     script = {second: ("ab" if second % 100 else "ac", [SLOW]) for second in range(0, 4000, 50)}
     assert ends(Stall(900, Clock()), script) == (955, "still activating")
     assert ends(Stall(900, Clock()), {**script, 800: ("d", [SLOW])}) == (1705, "still activating")

@@ -31,7 +31,7 @@ def test_texts_are_neither_markup_nor_commands_of_the_terminal() -> None:
     assert "\x1b[2J" not in text and "\x1b]0" not in text and "\x07" not in text
 
 
-def test_a_message_is_no_command_of_the_terminal(tmp_path: Path) -> None:
+def test_a_message_is_not_a_command_of_the_terminal(tmp_path: Path) -> None:
     lines: list[str] = []
     log = Log(tmp_path, emit=lines.append)
     log.info("Host \x1b[2Jm0\r has\n\ta \x9b2J disk \u202e")

@@ -49,12 +49,12 @@ class World:
 
 
 def watch(world, reachable=True, **more):
-    said = []
+    reported = []
     watcher = BootstrapWatcher(
         world,
         world,
         "192.0.2.1",
-        lambda m: said.append(m.text),
+        lambda m: reported.append(m.text),
         clock=world.clock,
         reachable=lambda host: reachable,
         **more,
@@ -62,15 +62,15 @@ def watch(world, reachable=True, **more):
     try:
         watcher.run()
     except BootstrapFailed as error:
-        return said, str(error)
-    return said, None
+        return reported, str(error)
+    return reported, None
 
 
 def test_the_usual_workflow():
     world = World(rest=(40, 400), kube=(300, 1e9), complete=350, statuses={0: "insufficient", 100: "installing"})
-    said, error = watch(world)
+    reported, error = watch(world)
     assert error is None
-    assert said == [
+    assert reported == [
         "Waiting for cluster install to initialize. Sleeping for 30 seconds",
         "Waiting for cluster install to initialize. Sleeping for 30 seconds",
         "Agent Rest API Initialized",
@@ -85,14 +85,16 @@ def test_the_usual_workflow():
 
 def test_node_zero_reboots_before_the_api_was_seen():
     world = World(rest=(0, 100), kube=(150, 1e9), complete=160, statuses={0: "installing"})
-    said, error = watch(world)
-    assert error is None and said.count("cluster bootstrap did not complete") == 1
+    reported, error = watch(world)
+    assert error is None and reported.count("cluster bootstrap did not complete") == 1
 
 
 def test_unreachable_host_is_reported_after_two_minutes():
-    said, error = watch(World(), reachable=False, limit=300)
+    reported, error = watch(World(), reachable=False, limit=300)
     assert error == "bootstrap process timed out: context deadline exceeded"
-    assert said[0].startswith("Waiting for cluster install") and said[-1].startswith("Cannot access Rendezvous Host")
+    assert reported[0].startswith("Waiting for cluster install") and reported[-1].startswith(
+        "Cannot access Rendezvous Host"
+    )
 
 
 def test_stalled_installation_ends():

@@ -36,7 +36,7 @@ def port(tmp_path: Path) -> Iterator[int]:
     certificates.ensure(tmp_path / "tls", "ostest", ["127.0.0.1"])
     pem = {"ca": (tmp_path / "tls/ca.crt").read_text(), "certificate": (tmp_path / "tls/server.crt").read_text(),
            "key": (tmp_path / "tls/server.key").read_text()}  # fmt: skip
-    known = secrets.into(plan, {"bmc": "one", "registry": "two", "registry_http": "three", "nodes": {}})
+    known = secrets.with_passwords(plan, {"bmc": "one", "registry": "two", "registry_http": "three", "nodes": {}})
     service = services._bmc(known, pem, tmp_path / "bmc", ["127.0.0.1"], False)
     for path in service.directories:
         path.mkdir(parents=True)

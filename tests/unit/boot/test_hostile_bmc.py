@@ -142,9 +142,11 @@ def test_any_answer_is_taken_or_named(path: str, server: Bmc) -> None:
     names = OF_MEDIA if path.startswith(MEDIA) else OPERATIONS
     for odd in replaced(ANSWERS[path]):
         server.answers[path] = odd
-        for said in operations(server, names):
-            assert said == "ok" or (said.startswith("BMC of master-0 (redfish+http://") and "\n" not in said), said
-            assert said.isprintable()
+        for reported in operations(server, names):
+            assert reported == "ok" or (
+                reported.startswith("BMC of master-0 (redfish+http://") and "\n" not in reported
+            ), reported
+            assert reported.isprintable()
 
 
 def test_other_operations_read_no_media(server: Bmc) -> None:
@@ -155,21 +157,21 @@ def test_other_operations_read_no_media(server: Bmc) -> None:
 @pytest.mark.parametrize("raw", [b"", b"[" * 100_000, b"\xff\xfe", b'{"a": NaN}', b"<html>"])
 def test_what_is_not_json(raw: bytes, server: Bmc) -> None:
     server.raw = raw
-    [said] = operations(server)
-    assert said.startswith("BMC of master-0 (")
+    [reported] = operations(server)
+    assert reported.startswith("BMC of master-0 (")
 
 
 def test_an_answer_without_end_is_not_read(server: Bmc) -> None:
     server.raw = b'{"a": "' + b"x" * (replies.MOST_BYTES + (4 << 20)) + b'"}'
-    [said] = operations(server)
-    assert f"longer than {replies.MOST_BYTES} bytes" in said
+    [reported] = operations(server)
+    assert f"longer than {replies.MOST_BYTES} bytes" in reported
 
 
 def test_a_reply_that_drips_is_given_up(server: Bmc, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replies, "MOST_SECONDS", 0.5)
     server.drips = True
-    [said] = operations(server)
-    assert "the answer is not complete within 0.5 s" in said
+    [reported] = operations(server)
+    assert "the answer is not complete within 0.5 s" in reported
 
 
 def test_the_credentials_stay_with_the_bmc(server: Bmc) -> None:
@@ -182,6 +184,6 @@ def test_the_credentials_stay_with_the_bmc(server: Bmc) -> None:
         ):
             server.answers = {**copy.deepcopy(ANSWERS), path: value}
             found = operations(server)
-            assert any(f"refers to {elsewhere}" in said or "virtual media" in said for said in found), found
+            assert any(f"refers to {elsewhere}" in reported or "virtual media" in reported for reported in found), found
         other.shutdown()
         assert not other.asked

@@ -81,11 +81,11 @@ def test_unknown_without_its_row(tmp_path: Path) -> None:
         planned(tmp_path)
 
 
-def test_a_plan_does_without_what_connects() -> None:
+def test_a_plan_does_not_need_what_connects() -> None:
     """Neither a client nor its libraries are imported, or named as requirements of modules that only read a plan."""
     code = (
-        f"from {PACKAGE}.plan import build, checks, inventory, profile, stored; from {PACKAGE}._deps import wanted; import sys; "
-        "print(sorted(wanted()), [name for name in sys.modules if 'sushy' in name or name.endswith('.redfish.client')])"
+        f"from {PACKAGE}.plan import build, checks, inventory, profile, stored; from {PACKAGE}._deps import wanted_distributions; import sys; "
+        "print(sorted(wanted_distributions()), [name for name in sys.modules if 'sushy' in name or name.endswith('.redfish.client')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "['PyYAML', 'cryptography'] []\n"

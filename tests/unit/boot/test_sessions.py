@@ -38,7 +38,7 @@ def opened(over: sessions.Sessions) -> tuple[str, str]:
     return headers["X-Auth-Token"], headers["Location"]
 
 
-def test_a_token_stands_for_the_password_until_the_session_ends() -> None:
+def test_a_token_replaces_the_password_until_the_session_ends() -> None:
     over = sessions.Sessions(application)
     token, place = opened(over)
     assert ask(over, "GET", "/redfish/v1/Systems")[0] == "401 Unauthorized"

@@ -162,8 +162,8 @@ def test_a_job_that_expects_another_stage_to_fail(tmp_path: Path, monkeypatch: p
     """The class is that of the installation, since these stages have no exit code; the cause is in the error."""
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path / "runs"))
     runner = stages.Runner(jobs.load("fault-install-config", TABLE), CLUSTER, shared.Place("artifacts", tmp_path))
-    said = "Create the manifests and the image: invalid install-config configuration: FeatureSet: Unsupported value"
-    failed = stages.Stage("image", 1.0, said)
+    printed = "Create the manifests and the image: invalid install-config configuration: FeatureSet: Unsupported value"
+    failed = stages.Stage("image", 1.0, printed)
     assert runner.check_result(failed).error == ""
     assert runner.check_result(failed._replace(name="prepare")).error.startswith(
         "ended with prepare, expected image; exit code 4, expected 3; "
@@ -237,10 +237,10 @@ def test_a_job_leaves_its_artifacts(
     )
     assert "checks" not in record and "shown" not in record
     out = tmp_path / "out/a"
-    said = capsys.readouterr().out
-    assert "ok    configure " in said
-    assert "FAIL  image " in said
-    assert "ok    destroy " in said
+    printed = capsys.readouterr().out
+    assert "ok    configure " in printed
+    assert "FAIL  image " in printed
+    assert "ok    destroy " in printed
     assert cases(out / "junit.xml") == {
         "configure": [],
         "image": ["Failure"],
@@ -350,16 +350,16 @@ def test_a_shared_dir_that_cannot_be_written_keeps_the_exit_class(
 
 
 def test_wrong_assignments_are_named(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    for text, said in {
+    for text, printed in {
         "topology": "--set 'topology': is not of the form field.field=value",
         "stack.a=1": "--set 'stack.a': stack is not a mapping in the profile",
         "release.payload={": "--set release.payload:2:1: ",
     }.items():
         assert run("run", "sno_ipv4", "--set", text) == outcome.Class.CONFIGURATION
-        assert said in capsys.readouterr().err
+        assert printed in capsys.readouterr().err
 
 
-def test_a_job_ends_as_it_should_when_no_one_reads_its_output(run: Run, tmp_path: Path) -> None:
+def test_a_job_ends_as_it_should_when_its_output_is_not_read(run: Run, tmp_path: Path) -> None:
     unread, output = os.pipe()
     os.close(unread)
     command = [
@@ -397,10 +397,10 @@ def test_an_interrupted_job_has_a_class_and_artifacts(run: Run, tmp_path: Path) 
         while not (events.exists() and b"playbook_on_start" in events.read_bytes()) and time.monotonic() < deadline:
             time.sleep(0.05)
         job.send_signal(signal.SIGTERM)
-        said, __ = job.communicate(timeout=120)
-    assert job.returncode == outcome.Class.INFRASTRUCTURE, said
-    assert "FAIL  configure" in said and "interrupted by SIGTERM" in said
-    assert "to remove it: " in said
+        printed, __ = job.communicate(timeout=120)
+    assert job.returncode == outcome.Class.INFRASTRUCTURE, printed
+    assert "FAIL  configure" in printed and "interrupted by SIGTERM" in printed
+    assert "to remove it: " in printed
     assert (tmp_path / "shared" / outcome.STATUS).read_text() == "4\n"
     left = [entry for entry in os.listdir("/proc") if entry.isdigit() and _belongs(entry, tmp_path)]
     assert not left
@@ -471,9 +471,9 @@ def test_a_full_disk_keeps_the_exit_class(tmp_path: Path) -> None:
         timeout=300,
         check=False,
     )
-    said = [line for line in done.stderr.splitlines() if line.startswith("agentlab: ")]
+    printed = [line for line in done.stderr.splitlines() if line.startswith("agentlab: ")]
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr[-4000:]
-    assert len(said) == 2, said
-    for line in said:
+    assert len(printed) == 2, printed
+    for line in printed:
         assert "No space left on device" in line and line.endswith("; the result of the installation is 0")
-    assert f"SHARED_DIR {out}/shared: cannot write custom-links.txt, ds-vars.conf, install-status.txt" in said[0]
+    assert f"SHARED_DIR {out}/shared: cannot write custom-links.txt, ds-vars.conf, install-status.txt" in printed[0]

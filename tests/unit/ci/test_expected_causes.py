@@ -27,7 +27,7 @@ Made = dict[str, Any]
 EXPECTING = [
     name
     for name in jobs.names(TABLE)
-    if (expect := jobs.load(name, TABLE)["expect"]) and jobs.failing(expect) == "wait"
+    if (expect := jobs.load(name, TABLE)["expect"]) and jobs.failing_stage(expect) == "wait"
 ]
 
 
@@ -90,25 +90,25 @@ def _broken(status: str, info: str, stage: str = "") -> Callable[[Plan], Made]:
 
 
 def _service(plan: Plan) -> Made:
-    said = "Error: component_fails: the image exits"
-    return {"node_zero": {"assisted-service.service": Unit("activating", 4, said)}}
+    reported = "Error: component_fails: the image exits"
+    return {"node_zero": {"assisted-service.service": Unit("activating", 4, reported)}}
 
 
 def _unsigned(plan: Plan) -> Made:
-    said = "Error: Source image rejected: A signature was required, but no signature exists"
-    return {"node_zero": {"assisted-service-pod.service": Unit("activating", 0, said)}}
+    reported = "Error: Source image rejected: A signature was required, but no signature exists"
+    return {"node_zero": {"assisted-service-pod.service": Unit("activating", 0, reported)}}
 
 
 def _without_disk(plan: Plan) -> Made:
-    said = "Installation cannot proceed, these hosts do not match their configuration:\r\n  master-0: "
-    text = f"{said}No disk of the host matches the root device hints"
+    reported = "Installation cannot proceed, these hosts do not match their configuration:\r\n  master-0: "
+    text = f"{reported}No disk of the host matches the root device hints"
     return {**cluster("ready", hosts(plan)), "consoles": {plan["nodes"][0]["domain"]: text}}
 
 
 def _controller(plan: Plan) -> Made:
-    said = code.failing("/usr/bin/assisted-installer-controller").data
-    assert isinstance(said, bytes)
-    ended = {"terminated": {"exitCode": 1, "message": said.decode().splitlines()[1]}}
+    reported = code.failing_program("/usr/bin/assisted-installer-controller").data
+    assert isinstance(reported, bytes)
+    ended = {"terminated": {"exitCode": 1, "message": reported.decode().splitlines()[1]}}
     status = {"name": "c", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended}
     metadata = {"name": "assisted-installer-controller-x7k2p", "namespace": "assisted-installer"}
     pod = {"metadata": metadata, "spec": {}, "status": {"phase": "Running", "containerStatuses": [status]}}

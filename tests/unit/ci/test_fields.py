@@ -12,7 +12,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.ci import jobs, recor
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RUN_STAGES
 
 NOW = "2027-01-01T00:00:00+00:00"
-ALL = fields.Made(datetime.fromisoformat(NOW), RUN_STAGES)
+ALL = fields.PassedJob(datetime.fromisoformat(NOW), RUN_STAGES)
 WHOLE = [*RUN_STAGES, "destroy"]
 UNTIL_WAIT = ["prepare", "configure", "image", "boot", "wait", "destroy"]
 UNTIL_IMAGE = ["prepare", "configure", "image", "destroy"]
@@ -39,7 +39,7 @@ def page_of(job: dict[str, Any], *stages: str) -> dict[str, list[str]]:
     }  # fmt: skip
     table = {"one": job}
     found: dict[str, list[str]] = {}
-    for line in fields.page(results.proven([ran], table), results.made([ran], table)).splitlines():
+    for line in fields.page(results.proven([ran], table), results.passed_jobs([ran], table)).splitlines():
         if "| `one` |" in line:
             field, __, check, __ = (cell.strip() for cell in line.strip("|").split("|"))
             found.setdefault(field.strip("`"), []).append(check)
@@ -79,18 +79,18 @@ def test_a_record_that_is_older_than_the_check_proves_nothing(minutes: int, *, t
     row = next(row for row in fields.proof()["rows"] if row["field"] == "machine.vcpus")
     since = {row["check"]: "2026-03-01T02:00:00+02:00"}
     date = datetime.fromisoformat("2026-03-01T00:00:00+00:00") + timedelta(minutes=minutes)
-    assert fields.Made(date, RUN_STAGES).proves(row, since) == there
-    assert fields.Made(date, RUN_STAGES).proves(row, {}), "a check that is older than all records"
-    assert not fields.Made(date, ["wait"]).proves(row, {})
+    assert fields.PassedJob(date, RUN_STAGES).proves(row, since) == there
+    assert fields.PassedJob(date, RUN_STAGES).proves(row, {}), "a check that is older than all records"
+    assert not fields.PassedJob(date, ["wait"]).proves(row, {})
     del row["check"]
-    assert fields.Made(date, []).proves(row, since)
+    assert fields.PassedJob(date, []).proves(row, since)
 
 
 def test_each_date_of_a_check_still_matters() -> None:
     proof = fields.proof()
     checks = {row.get("check") for row in proof["rows"]}
     assert sorted(proof["since"].keys() - checks) == [], "no row has this check"
-    oldest = min(one.date for one in results.made(records.load(results.RESULTS), results.job_table()).values())
+    oldest = min(one.date for one in results.passed_jobs(records.load(results.RESULTS), results.job_table()).values())
     passed = [check for check, date in proof["since"].items() if datetime.fromisoformat(date) <= oldest]
     assert passed == [], "all records are newer: delete the line"
 
@@ -116,7 +116,7 @@ def test_the_test_of_a_row_is_about_its_check() -> None:
 
 def test_each_field_of_a_profile_has_a_check_or_a_test() -> None:
     """By itself, or with the field that it is part of; no row is about a field that does not exist, or names a lost test."""
-    known, proof = fields.known(), fields.proof()["rows"]
+    known, proof = fields.known_fields(), fields.proof()["rows"]
     rows = {row["field"].partition(": ")[0] for row in proof}
     assert [field for field in known if not rows & {field, field.partition(".")[0]}] == []
     assert sorted(rows - known.keys() - {field.partition(".")[0] for field in known}) == []
@@ -130,7 +130,7 @@ def test_each_field_has_a_job_and_a_check_or_a_reason(monkeypatch: pytest.Monkey
         job: {"date": NOW, "stages": dict.fromkeys(jobs.cases(jobs.load(job, results.JOBS)), 1.0)} for job in table
     }
     monkeypatch.setattr(results, "last_passed", lambda records, table: passed)
-    page = fields.page(results.proven([], table), results.made([], table))
+    page = fields.page(results.proven([], table), results.passed_jobs([], table))
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| `")
     ]

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 from ansible_collections.agentlab.ocp.ci import live_page
-from ansible_collections.agentlab.ocp.ci.calls import Failed
+from ansible_collections.agentlab.ocp.ci.calls import VerbFailed
 
 CLUSTERS = "/api/assisted-install/v2/clusters"
 HOSTS = [{"id": "1", "requested_hostname": "master-0"}, {"id": "2"}]
@@ -80,10 +80,10 @@ def test_a_page_that_is_not_served(
     monkeypatch.setattr(Service, "hosts", hosts)
     monkeypatch.setattr(live_page, "SECONDS", 0.2)
     monkeypatch.setattr(live_page, "POLL_SECONDS", 0.1)
-    with pytest.raises(Failed, match=rf"after 0 s: the page shows all hosts is not true: .*{reason}"):
+    with pytest.raises(VerbFailed, match=rf"after 0 s: the page shows all hosts is not true: .*{reason}"):
         watch(*printed(port, token))
 
 
 def test_nothing_is_forwarded() -> None:
-    with pytest.raises(Failed, match="forward prints no URL"):
+    with pytest.raises(VerbFailed, match="forward prints no URL"):
         watch("agentlab: no such cluster\n")

@@ -95,8 +95,8 @@ def test_histories_are_merged(tmp_path: Path, capsys: pytest.CaptureFixture[str]
             records.append(entry, path)
     assert cli.main(["matrix", "history", str(one), str(two), "--into", str(both)]) == 0
     assert len(records.load(both)) == 3
-    said = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"a +1 of 2 +passed  usually +5m00s  last failed  passed and failed at abc", said[0])
+    printed = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"a +1 of 2 +passed  usually +5m00s  last failed  passed and failed at abc", printed[0])
     for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
         assert cli.main(["matrix", "history", str(both), "-o", form]) == 0
         rows = read(capsys.readouterr().out)
@@ -168,8 +168,8 @@ def test_a_matrix_leaves_a_page_a_junit_and_a_history(
         real=good | {"programs": {"release.installer.binary": "NOT_SET_ANYWHERE"}},
     )
     assert cli.main(["matrix", "run", "--jobs", jobs, "--artifacts", str(places), "--cluster", "utm"]) == 1
-    said = capsys.readouterr().out
-    assert "skip  real: NOT_SET_ANYWHERE not set" in said and "1 passed, 1 failed, 1 skipped" in said
+    printed = capsys.readouterr().out
+    assert "skip  real: NOT_SET_ANYWHERE not set" in printed and "1 passed, 1 failed, 1 skipped" in printed
     [folder] = [path for path in places.iterdir() if path.is_dir()]
     assert [(one["job"], one["result"]) for one in records.load(places / "history.jsonl")] in (
         [("bad", "failed"), ("good", "passed")], [("good", "passed"), ("bad", "failed")],
@@ -185,7 +185,7 @@ def test_a_matrix_leaves_a_page_a_junit_and_a_history(
     assert (folder / "good/report/index.html").exists() and "ok    configure" in (folder / "good.log").read_text()
     assert not (tmp_path / "shared").exists(), "SHARED_DIR belongs to one installation"
     why = next(case.result[0].message for case in suites["agentlab matrix"] if case.name == "bad")
-    assert why in said
+    assert why in printed
 
 
 @pytest.mark.slow
@@ -196,8 +196,12 @@ def test_a_job_that_passes_and_fails_is_a_flake_of_the_history(
     jobs = table(tmp_path / "jobs.yml", a={"profile": "sno_ipv4", "stages": ["configure"]})
     verb = ["matrix", "run", "--jobs", jobs, "--artifacts", str(places), "--cluster", "utr", "--repeat", "2"]
     assert cli.main(verb) == 0
-    said = capsys.readouterr().out
-    assert "start a: cluster utr-1" in said and "start a.2: cluster utr-2" in said and "2 passed, 0 failed" in said
+    printed = capsys.readouterr().out
+    assert (
+        "start a: cluster utr-1" in printed
+        and "start a.2: cluster utr-2" in printed
+        and "2 passed, 0 failed" in printed
+    )
     [folder] = [path for path in places.iterdir() if path.is_dir()]
     assert (folder / "a/junit.xml").exists() and (folder / "turn-2/a/junit.xml").exists()
     found = records.load(places / "history.jsonl")
@@ -214,13 +218,13 @@ def test_an_interrupted_matrix_ends_its_jobs_and_reports_what_is_left(places: Pa
     slow = {"profile": "sno_ipv4", "stages": ["configure"]}
     jobs = table(tmp_path / "jobs.yml", a=slow, b=slow)
     verb = ["matrix", "run", "--jobs", jobs, "--artifacts", str(places), "--cluster", "uti", "--most", "1"]
-    with (tmp_path / "said").open("w") as output:
+    with (tmp_path / "printed").open("w") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", cli.__name__, *verb], stdout=output, stderr=output, env=os.environ
         )
     try:
         for __ in range(1200):
-            if "start " in (tmp_path / "said").read_text():
+            if "start " in (tmp_path / "printed").read_text():
                 break
             time.sleep(0.05)
         assert cli.main(["matrix", "run", "--jobs", jobs, "--artifacts", str(places), "--cluster", "uti"]) == 2
@@ -228,12 +232,12 @@ def test_an_interrupted_matrix_ends_its_jobs_and_reports_what_is_left(places: Pa
         assert process.wait(60) == 143
     finally:
         process.kill()
-    said = (tmp_path / "said").read_text()
-    assert "interrupted: 1 jobs end" in said and "destroy --cluster uti-1" in said
+    printed = (tmp_path / "printed").read_text()
+    assert "interrupted: 1 jobs end" in printed and "destroy --cluster uti-1" in printed
     [folder] = [path for path in places.iterdir() if path.is_dir()]
     assert "the matrix was interrupted" in (folder / matrix_report.PAGE).read_text()
 
 
-def test_texts_of_jobs_are_no_markup() -> None:
+def test_texts_of_jobs_are_not_markup() -> None:
     one = matrix_report.Outcome(name="<b>x", result="failed", end=3.0, why="<script>", folder='"><b>')
     assert "<b>" not in (text := matrix_report.page([one], {}, [("Table", "<b>")])) and "<script>" not in text

@@ -75,7 +75,7 @@ def test_an_installed_cluster_passes_every_case(tmp_path: Path) -> None:
 def test_the_failing_case_is_the_last_and_has_the_cause(ended: Class, failing: str, tmp_path: Path) -> None:
     found = suite([ended], tmp_path)
     assert [name for name, *__ in found] == [*CASES[: CASES.index(failing) + 1], "overall"]
-    assert [(name, said) for name, passed, said in found if not passed] == [
+    assert [(name, printed) for name, passed, printed in found if not passed] == [
         (failing, "VM x is shut off"),
         ("overall", "the installation failed"),
     ]
@@ -93,5 +93,5 @@ def test_attempts_are_the_first_words_of_the_lines() -> None:
 
 
 def test_a_cause_has_no_secrets_and_no_control_characters(tmp_path: Path) -> None:
-    [*__, (name, __, said), ___] = suite([Class.BOOTSTRAP], tmp_path, "\x1b[31mpassword: hunter2secret\x07")
-    assert name == "cluster bootstrap" and "hunter2secret" not in said and "\x07" not in said
+    [*__, (name, __, printed), ___] = suite([Class.BOOTSTRAP], tmp_path, "\x1b[31mpassword: hunter2secret\x07")
+    assert name == "cluster bootstrap" and "hunter2secret" not in printed and "\x07" not in printed

@@ -95,7 +95,7 @@ def test_a_cluster_that_does_not_stay_leaves_its_result_alone(tmp_path: Path, pl
     assert {path.name for path in here.iterdir()} == {outcome.STATUS, shared.LINKS}
 
 
-def test_some_stages_alone_are_no_installation(tmp_path: Path, plan: Plan, run_dir: Path) -> None:
+def test_some_stages_alone_are_not_an_installation(tmp_path: Path, plan: Plan, run_dir: Path) -> None:
     here, there = leave(shared.Result(Class.INSTALLED, "", True, partial=True), tmp_path, plan, run_dir)
     assert not (here / "console.url").exists() and not (there / outcome.JUNIT).exists()
     assert (here / outcome.STATUS).read_text() == "0\n" and "stages" in (here / shared.LINKS).read_text()

@@ -195,7 +195,7 @@ def test_a_second_attempt_adds_a_line(lease: Lease) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "behaviour", "said"),
+    ("before", "behaviour", "printed"),
     [
         ("touch refuses", "", "the leased host does not answer to ssh"),
         ("mkdir -p 'lease'; touch 'lease/agent lab'", "", "the sources could not be copied to the leased host: mkdir: cannot create directory"),
@@ -204,7 +204,7 @@ def test_a_second_attempt_adds_a_line(lease: Lease) -> None:
     ],
 )  # fmt: skip
 def test_a_host_that_fails_is_a_failure_of_the_infrastructure(
-    lease: Lease, before: str, behaviour: str, said: str
+    lease: Lease, before: str, behaviour: str, printed: str
 ) -> None:
     subprocess.run(["sh", "-c", before], cwd=lease.base, check=True)
     lease.behaves(behaviour.replace("{base}", str(lease.base)))
@@ -212,9 +212,9 @@ def test_a_host_that_fails_is_a_failure_of_the_infrastructure(
     assert not job.run("agentlab-e2e-generic")
     done = job.of("agentlab-setup")
     assert done.status == 4, done.output
-    said_by_us = [line for line in done.output.splitlines() if line.startswith("agentlab-setup: ")]
-    assert len(said_by_us) == 1 and said_by_us[0].startswith(f"agentlab-setup: {said}"), said_by_us
-    assert job.shared("install-status.txt") == "4\n" and said in job.shared("install_infrastructure_failure.log")
+    printed_by_us = [line for line in done.output.splitlines() if line.startswith("agentlab-setup: ")]
+    assert len(printed_by_us) == 1 and printed_by_us[0].startswith(f"agentlab-setup: {printed}"), printed_by_us
+    assert job.shared("install-status.txt") == "4\n" and printed in job.shared("install_infrastructure_failure.log")
     assert job.ended[-1].step == "ofcir-release" and not job.ended[-1].failed
 
 
@@ -230,8 +230,8 @@ def test_a_full_disk_of_the_leased_host_is_a_failure_of_the_infrastructure(lease
         subprocess.run(["umount", lease.dir], check=True)
     done = job.of("agentlab-setup")
     assert done.status == 4 and "No space left on device" in done.output, done.output
-    said = "the sources could not be copied to the leased host"
-    assert job.shared("install-status.txt") == "4\n" and said in job.shared("install_infrastructure_failure.log")
+    printed = "the sources could not be copied to the leased host"
+    assert job.shared("install-status.txt") == "4\n" and printed in job.shared("install_infrastructure_failure.log")
     assert "No space left on device" in job.shared("install_infrastructure_failure.log")
     assert job.ended[-1].step == "ofcir-release" and not job.ended[-1].failed
 

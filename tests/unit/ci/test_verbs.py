@@ -30,7 +30,7 @@ def test_what_a_case_finds_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(verbs, "CASES", {"capture": wrong, "list": lambda __: None})
     assert [(name, error) for name, __, error in verbs.drive("x", ["capture", "list"])] == [
-        ("capture", "capture: Failed: no packet"),
+        ("capture", "capture: VerbFailed: no packet"),
         ("list", ""),
     ]
 

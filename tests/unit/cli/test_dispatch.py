@@ -112,7 +112,7 @@ def test_the_words_of_openshift_install_are_taken(argv: list[str], monkeypatch: 
 
 
 @pytest.mark.parametrize("argv", [["agent", "deploy"], ["agent", "agent", "create"]])
-def test_words_that_openshift_install_has_not(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_that_openshift_install_lacks(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(argv) == 2
     assert capsys.readouterr().err.endswith(
         "; those of openshift-install are agent create, agent graph, agent wait-for\n"
@@ -176,7 +176,7 @@ def test_a_profile_in_the_wrong_case(name: str, hint: str, capsys: pytest.Captur
     assert capsys.readouterr().err == f"{name}: there is no such profile; {hint}\n"
 
 
-def test_a_pipe_that_no_one_reads_any_more(tmp_path: Path) -> None:
+def test_a_pipe_that_is_no_longer_read(tmp_path: Path) -> None:
     """`| head` gave warnings of Ansible for each line that came after it."""
     command = [sys.executable, "-m", PACKAGE, "configure", "compact_ipv4", "--cluster", "piped"]
     with subprocess.Popen(
@@ -202,6 +202,7 @@ def test_plan_writes_only_when_asked(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "other").iterdir()} == {
         "profile.yaml",
         "plan.yaml",
+        "plan.schema.json",
         "inventory.yml",
         "secrets.json",
     }
@@ -269,7 +270,7 @@ def test_what_to_do_when_the_lab_does_not_answer(
 ) -> None:
     monkeypatch.chdir(ROOT)
 
-    def said(hypervisor: str, message: str) -> str:
+    def reported(hypervisor: str, message: str) -> str:
         (tmp_path / "p.yml").write_text(f"hypervisor: {{kind: {hypervisor}}}\n")
         __, changes = rundir.prepare(tmp_path, str(tmp_path / "p.yml"), ROOT / "config_examples", "ut")
         rundir.write(changes)
@@ -279,15 +280,15 @@ def test_what_to_do_when_the_lab_does_not_answer(
         return capsys.readouterr().err.partition("     Next: ")[2].strip()
 
     nameless = "virthost.ut.test.metalkube.org:5000/lab/release: its name does not resolve"
-    assert said("local", nameless) == (
+    assert reported("local", nameless) == (
         "resolvectl dns utbm 192.168.111.1; resolvectl domain utbm ~ut.test.metalkube.org  "
         "# lets this host resolve ut.test.metalkube.org through the lab's DNS"
     )
-    assert said("sandbox", nameless) == ""
-    assert said("sandbox", "192.168.111.1:5000: Connection refused") == (
+    assert reported("sandbox", nameless) == ""
+    assert reported("sandbox", "192.168.111.1:5000: Connection refused") == (
         "bin/agentlab prepare --cluster ut  # starts the lab's stopped services"
     )
-    assert said("sandbox", "quay.io: Connection refused") == ""
+    assert reported("sandbox", "quay.io: Connection refused") == ""
 
 
 @pytest.mark.parametrize("kind", ["sandbox", "local", "ssh"])
@@ -311,8 +312,8 @@ def test_only_a_hypervisor_on_another_host_is_reached_by_ssh(
 @pytest.mark.parametrize("verb", ["boot", "wait", "validate", "gather", "destroy", "add-nodes"])
 def test_a_verb_for_a_cluster_that_is_not_there(tmp_path: Path, verb: str) -> None:
     done = agentlab(verb, *NAMED, runs=tmp_path)
-    said = f"agentlab: there is no cluster '{CLUSTER}' in {tmp_path}; `agentlab list` prints those that exist\n"
-    assert (done.returncode, done.stderr, done.stdout) == (1, said, "")
+    reported = f"agentlab: there is no cluster '{CLUSTER}' in {tmp_path}; `agentlab list` prints those that exist\n"
+    assert (done.returncode, done.stderr, done.stdout) == (1, reported, "")
 
 
 def test_the_starter_makes_an_environment_once(tmp_path: Path) -> None:
@@ -376,12 +377,12 @@ def test_stages_are_those_of_the_playbook_and_of_make() -> None:
     assert [(play["tags"], play["ansible.builtin.import_playbook"]) for play in plays] == [
         ([name], f"{name}.yml") for name in ("plan", *RUN_STAGES)
     ]
-    assert stages.tags(stages.until("configure")) == ["--skip-tags", "image,boot,wait,validate"]
-    assert stages.tags(stages.until(None)) == []
-    said = subprocess.run(
+    assert stages.tags(stages.stages_until("configure")) == ["--skip-tags", "image,boot,wait,validate"]
+    assert stages.tags(stages.stages_until(None)) == []
+    reported = subprocess.run(
         ["make", "-n", "run", "STOP_AFTER=boot"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    assert "bin/agentlab deploy  --stop-after boot" in said
+    assert "bin/agentlab deploy  --stop-after boot" in reported
     help_ = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert " ".join(RUN_STAGES) in help_
 
@@ -488,14 +489,17 @@ def test_a_deploy_from_a_snapshot_continues_with_the_stages_that_are_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing runs when the snapshot cannot be restored."""
-    assert stages.unfinished(tmp_path) == RUN_STAGES[0]
+    assert stages.unfinished_stage(tmp_path) == RUN_STAGES[0]
     for name in RUN_STAGES[:4]:
         state.finish(tmp_path, name, failed=False)
     state.begin(tmp_path, "wait")
-    assert stages.unfinished(tmp_path) == "wait"
-    assert stages.tags(stages.until(None, "wait")) == ["--skip-tags", "prepare,configure,image,boot"]
-    assert stages.tags(stages.until("wait", "wait")) == ["--skip-tags", "prepare,configure,image,boot,validate"]
-    assert stages.tags(stages.until("boot", "wait")) == ["--skip-tags", "prepare,configure,image,boot,wait,validate"]
+    assert stages.unfinished_stage(tmp_path) == "wait"
+    assert stages.tags(stages.stages_until(None, "wait")) == ["--skip-tags", "prepare,configure,image,boot"]
+    assert stages.tags(stages.stages_until("wait", "wait")) == ["--skip-tags", "prepare,configure,image,boot,validate"]
+    assert stages.tags(stages.stages_until("boot", "wait")) == [
+        "--skip-tags",
+        "prepare,configure,image,boot,wait,validate",
+    ]
     monkeypatch.setenv("AGENTLAB_RUNS", str(tmp_path))
     monkeypatch.setattr(lab, "_ansible", lambda *__: pytest.fail("Ansible ran"))
     assert lab.run("deploy", ["--from", "ready", *NAMED]) == 1
@@ -504,7 +508,7 @@ def test_a_deploy_from_a_snapshot_continues_with_the_stages_that_are_left(
 def test_all_stages_done_means_the_last_again(tmp_path: Path) -> None:
     for name in RUN_STAGES:
         state.finish(tmp_path, name, failed=False)
-    assert stages.unfinished(tmp_path) == "validate"
+    assert stages.unfinished_stage(tmp_path) == "validate"
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/etc", "a\nb", "a\0b", "a\x1b[2J"])

@@ -374,7 +374,7 @@ def test_a_forward_ends_with_its_sandbox(
             assert pid == keeper.pid
             keeper.kill()
 
-        running = namespaces.Running("lab", "lab", keeper.pid, 0, "")
+        running = namespaces.RunningSandbox("lab", "lab", keeper.pid, 0, "")
         monkeypatch.setattr(forward.namespaces, "require", lambda *__: running)
         monkeypatch.setattr(forward.forward, "enter", entered)
         monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -410,9 +410,9 @@ def test_help_of_each_verb(
             status: int | str | None = cli.main(argv)
         except SystemExit as end:
             status = end.code
-        said = capsys.readouterr()
-        assert (status or 0, said.err) == (0, "")
-        shown.append(said.out)
+        printed = capsys.readouterr()
+        assert (status or 0, printed.err) == (0, "")
+        shown.append(printed.out)
     assert shown[0].lower().startswith(f"usage: agentlab {verb}") and len(set(shown)) == 1
 
 
@@ -434,10 +434,10 @@ def test_two_looks_are_two_documents(
     monkeypatch.setattr(status, "again_inside", lambda *__: None)
     with pytest.raises(KeyboardInterrupt):
         status.main(["--watch", "-o", form, "--cluster", "lab"])
-    said = capsys.readouterr().out
-    assert said.splitlines().count("---") == marks
+    printed = capsys.readouterr().out
+    assert printed.splitlines().count("---") == marks
     if form == "yaml":
-        assert [one["stages"] for one in yaml.safe_load_all(said)] == [[], ["boot"]]
+        assert [one["stages"] for one in yaml.safe_load_all(printed)] == [[], ["boot"]]
 
 
 def test_help_of_the_client_itself(runs: Path, started: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -543,7 +543,7 @@ def test_capture_of_a_network_and_of_a_node(
     net, first = plan["networks"][0], plan["nodes"][0]
     monkeypatch.setattr("shutil.which", lambda *__, **___: "/bin/tcpdump")
     monkeypatch.setattr(capture.namespaces, "require", lambda *__: None)
-    monkeypatch.setattr(capture.namespaces, "supervised", lambda *__: ["inside"])
+    monkeypatch.setattr(capture.namespaces, "supervised_prefix", lambda *__: ["inside"])
     capture.main([net["name"], "--cluster", "lab"])
     capture.main(["master-0", "-c", "3", "port", "6443", "--cluster", "lab"])
     mac = first["nics"][0]["mac"]

@@ -37,9 +37,9 @@ def test_one_that_goes_away_is_named(tmp_path: Path, plan: Plan, capsys: pytest.
         known = {"task": "Create the networks", "host": host, "message": message, "unreachable": True}
         (tmp_path / failure.FILE).write_text(json.dumps(known))
         failure.explain(tmp_path)
-        said = capsys.readouterr().err
-        assert f"first failure: Create the networks [{host}]: {message}\n" in said
-        assert said.endswith(
+        printed = capsys.readouterr().err
+        assert f"first failure: Create the networks [{host}]: {message}\n" in printed
+        assert printed.endswith(
             "Next: start admin@lab2.example.com and its sshd, or correct hypervisors.0.host of the profile; "
             "it is reached once this works: ssh admin@lab2.example.com true\n"
         )
@@ -55,7 +55,7 @@ def test_it_is_the_first_cause_of_a_wait_without_progress(tmp_path: Path, plan: 
 
 def test_a_node_is_reached_where_it_is(tmp_path: Path, plan: Plan) -> None:
     cluster = Cluster("ut", tmp_path, plan)
-    first, second = (cluster.at(cluster.node(name)) for name in ("master-0", "master-1"))
+    first, second = (cluster.seen_from(cluster.node(name)) for name in ("master-0", "master-1"))
     assert (first.libvirt, second.libvirt) == ("qemu:///system", "qemu+ssh://admin@lab2.example.com/system")
     assert second.on_hypervisor() == ["ssh", "admin@lab2.example.com", "sudo"] and second.enter() == []
     assert second.state_dir == Path("/var/lib/agentlab/ut-second")

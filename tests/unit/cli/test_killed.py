@@ -145,4 +145,4 @@ def test_what_an_orphan_writes_while_a_directory_is_removed_is_removed_by_the_ne
 
 
 def test_processes_that_outlive_a_run_do_not_carry_its_mark() -> None:
-    assert processes.lasting({"TMPDIR": "/x", orphans.RUN: "/r:1:2", "HOME": "/root"}) == {"HOME": "/root"}
+    assert processes.lasting_environment({"TMPDIR": "/x", orphans.RUN: "/r:1:2", "HOME": "/root"}) == {"HOME": "/root"}

@@ -15,12 +15,12 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 PROFILES = Path(__file__).resolve().parents[3] / "config_examples"
 FOLDER = Path(cli.__file__).parent
 ELSEWHERE = "ci/"  # it classifies errors, with messages of its own
-WHOLE = {"str", "say", "redact"}  # functions with which the text of an error would be Python's
+WHOLE = {"str", "write_line", "redact"}  # functions with which the text of an error would be Python's
 
 
 def test_an_error_of_the_system(capsys: pytest.CaptureFixture[str]) -> None:
-    assert output.failed(PermissionError(errno.EACCES, "Permission denied", "/x")) == 1
-    assert output.failed(ValueError("what is wrong")) == 1
+    assert output.print_failure(PermissionError(errno.EACCES, "Permission denied", "/x")) == 1
+    assert output.print_failure(ValueError("what is wrong")) == 1
     assert capsys.readouterr().err == "agentlab: /x: Permission denied\nagentlab: what is wrong\n"
 
 
@@ -51,7 +51,7 @@ def test_an_owner_that_cannot_be_read(
     ids=lambda path: str(path.relative_to(FOLDER)),
 )  # fmt: skip
 def test_no_verb_prints_the_number_of_an_error(path: Path) -> None:
-    """What catches `OSError` prints it with `output.message`, `output.failed` or `files.explain`."""
+    """What catches `OSError` prints it with `output.message`, `output.print_failure` or `files.explain`."""
     handlers = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ExceptHandler)]
     for handler in handlers:
         if handler.name and handler.type and "OSError" in ast.unparse(handler.type):

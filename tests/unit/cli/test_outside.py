@@ -42,8 +42,10 @@ def test_ssh_and_console(made: cluster.Cluster, started: list[list[str]]) -> Non
 
 def test_a_name_that_nothing_has(made: cluster.Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     assert node.power(["lc", "--cluster", "lab"]) == 1
-    said = capsys.readouterr().err
-    assert "cluster lab has no node 'lc'; its nodes are master-0, " in said and ", machines outside of it lb" in said
+    printed = capsys.readouterr().err
+    assert (
+        "cluster lab has no node 'lc'; its nodes are master-0, " in printed and ", machines outside of it lb" in printed
+    )
 
 
 def test_a_machine_is_found_by_its_address(made: cluster.Cluster) -> None:
@@ -56,7 +58,7 @@ def test_listed_and_shown(made: cluster.Cluster) -> None:
     assert "lb 192.168.111.70 (load balancer, 1 vCPU, 512 MiB, image lab)" in render.table(made.plan)
     assert any(
         "machines" in line and "lb 192.168.111.70" in line
-        for line in access.closing(access.Access(made.plan, made.directory))
+        for line in access.closing_lines(access.Access(made.plan, made.directory))
     )
     assert ("domain", "lab_lb") in [(item["kind"], item["name"]) for item in created.items(made.plan, "h")]
 

@@ -74,8 +74,8 @@ def test_node(lab):
     assert lab.node("master-1").run("echo", "a  $b").text.endswith("\\na  $b\\n")
     assert [node["name"] for node in lab.plan["nodes"]] == ["master-0", "master-1", "master-2"]
 """
-    found, said = outcome(runs, text, "--agentlab-cluster", "lab")
-    assert found == {"passed": 2}, said
+    found, printed = outcome(runs, text, "--agentlab-cluster", "lab")
+    assert found == {"passed": 2}, printed
 
 
 def test_failures_have_command_and_output(runs: Path) -> None:
@@ -89,15 +89,15 @@ def test_time(lab):
 def test_name(lab):
     lab.node("worker-9")
 """
-    found, said = outcome(runs, text, "--agentlab-cluster", "lab")
-    assert found == {"failed": 3}, said
+    found, printed = outcome(runs, text, "--agentlab-cluster", "lab")
+    assert found == {"failed": 3}, printed
     for part in (
         "exit status 7, expected 0",
         "broken",
-        "it has not ended within 1 s",
+        "it timed out after 1 s",
         "its nodes are master-0, master-1",
     ):
-        assert part in said, part
+        assert part in printed, part
 
 
 def test_a_snapshot_is_restored_before_the_test(runs: Path) -> None:
@@ -109,11 +109,11 @@ import pytest
 def test_it():
     raise SystemExit("it ran")
 """
-    found, said = outcome(runs, text, "--agentlab-cluster", "lab")
-    assert found == {"error": 1}, said
-    assert "agentlab snapshot restore installed --cluster lab: exit status 1" in said and "it ran" not in said
+    found, printed = outcome(runs, text, "--agentlab-cluster", "lab")
+    assert found == {"error": 1}, printed
+    assert "agentlab snapshot restore installed --cluster lab: exit status 1" in printed and "it ran" not in printed
 
 
 def test_no_such_cluster(runs: Path) -> None:
-    found, said = outcome(runs, "def test_it(lab):\n    pass\n", "--agentlab-cluster", "other")
-    assert found == {"error": 1} and "there is no cluster 'other'" in said
+    found, printed = outcome(runs, "def test_it(lab):\n    pass\n", "--agentlab-cluster", "other")
+    assert found == {"error": 1} and "there is no cluster 'other'" in printed

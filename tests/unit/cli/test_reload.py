@@ -250,6 +250,6 @@ def test_a_watch_survives_a_failing_build(
 
 
 def test_sources_of_the_checkout_are_watched() -> None:
-    names = {path.name for path in reload._files(reload.What(API_SERVER, None, None))}
+    names = {path.name for path in reload._files(reload.Reload(API_SERVER, None, None))}
     assert {"app.py", "start_db.sh"} <= names
-    assert all(path.is_file() for path in reload._files(reload.What(API_SERVER, None, None)))
+    assert all(path.is_file() for path in reload._files(reload.Reload(API_SERVER, None, None)))

@@ -105,6 +105,8 @@ PLANNED = "agentlab_plan, agentlab_owner, agentlab_run_dir"
         ("configure", "agentlab_plan, agentlab_run_dir", "them"),
         ("hypervisor", PLANNED, "them"),
         ("add_nodes", PLANNED, "them"),
+        ("networks", "agentlab_plan, agentlab_owner", "agentlab_networks_networks"),
+        ("nodes", "agentlab_plan, agentlab_owner", "agentlab_nodes_nodes"),
         ("services", PLANNED, "agentlab_services_services"),
         ("boot", PLANNED, "agentlab_boot_nodes and agentlab_boot_image"),
         ("destroy", PLANNED, "agentlab_destroy_cluster"),
@@ -157,6 +159,112 @@ def test_each_play_has_the_plan_of_its_own_cluster(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.findall(r'"msg": "(\w+)\.test\.metalkube\.org in ([^"]*)"', done.stdout)
     assert found == [(name, f"{tmp_path}/runs/{name}") for name in ("first", "second", "first")]
+
+
+def plays(folder: Path, *given: dict[str, Any], options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run plays on this host, without an inventory."""
+    here = {"hosts": "localhost", "gather_facts": False}
+    (folder / "play.yml").write_text(yaml.safe_dump([{**here, **one} for one in given]))
+    interpreter = ["-e", f"ansible_python_interpreter={sys.executable}"]
+    return run(folder, "play.yml", *interpreter, *options, environment={"PWD": str(folder)})
+
+
+def planning(name: str, profile: str = "sno_ipv4", **more: str) -> dict[str, Any]:
+    """The role plan with variables of its own, as the example in its README."""
+    return {
+        "role": "agentlab.ocp.plan",
+        "vars": {"agentlab_plan_cluster": name, "agentlab_plan_profile": profile, **more},
+    }
+
+
+CONFIGURE = {"role": "agentlab.ocp.configure"}
+TWO = [planning("a1"), CONFIGURE, planning("a2", "compact_ipv4"), CONFIGURE]
+
+
+def static(entry: Mapping[str, Any], way: str = "import_role") -> dict[str, Any]:
+    """A task with the role of an entry of `roles`."""
+    return {f"ansible.builtin.{way}": {"name": entry["role"]}, **{key: entry[key] for key in entry if key != "role"}}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param([{"roles": TWO}], id="one play"),
+        pytest.param([{"tasks": [static(one) for one in TWO]}], id="imported"),
+        pytest.param([{"tasks": [static(one, "include_role") for one in TWO]}], id="included"),
+        pytest.param([{"roles": [one]} for one in TWO], id="a play each"),
+    ],
+)
+def test_roles_follow_the_plan_that_ran_last(tmp_path: Path, given: list[dict[str, Any]]) -> None:
+    """They wrote to the run directory of the default cluster, did not find one, or were not called for the second cluster."""
+    done = plays(tmp_path, *given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["a1", "a2"]
+    for name, replicas in (("a1", 1), ("a2", 3)):
+        written = yaml.safe_load((tmp_path / f"runs/{name}/install-config.yaml").read_text())
+        assert (written["metadata"]["name"], written["controlPlane"]["replicas"]) == (name, replicas)
+        assert (tmp_path / f"runs/{name}/ssh/id_ecdsa").exists() and (tmp_path / f"runs/{name}/tls/ca.crt").exists()
+
+
+def test_the_first_of_two_clusters_again(tmp_path: Path) -> None:
+    """Ansible calls a role with the same variables once in a play, unless the role allows more: `destroy` had the second cluster's plan."""
+    seen = {"ansible.builtin.debug": {"msg": "SEEN {{ agentlab_plan.cluster.name }} {{ agentlab_run_dir }}"}}
+    done = plays(tmp_path, {"roles": [planning("a1"), planning("a2"), planning("a1")], "tasks": [seen]})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"SEEN (\w+) ([^\"]+)", done.stdout) == [("a1", f"{tmp_path}/runs/a1")]
+
+
+def test_destroy_removes_the_records_of_its_own_cluster(tmp_path: Path) -> None:
+    """It read and removed `runs/ostest/state.json`."""
+    state = tmp_path / "runs/ostest/state.json"
+    state.parent.mkdir(parents=True)
+    state.write_text('{"created": [{"kind": "network", "name": "of-another"}]}')
+    hypervisor = {"kind": "local", "state_dir": str(tmp_path / "state")}
+    (tmp_path / "p.yml").write_text(yaml.safe_dump({"topology": "sno", "hypervisor": hypervisor}))
+    roles = [planning("a2", str(tmp_path / "p.yml")), {"role": "agentlab.ocp.destroy"}]
+    done = plays(tmp_path, {"roles": roles}, options=("--check", "--diff"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ostest" not in done.stdout and "of-another" not in done.stdout, done.stdout
+
+
+def test_own_tasks_read_the_run_directory_of_the_plan(tmp_path: Path) -> None:
+    """Before the plan, it is the default one; after roles that are included and in later plays, the fact has it."""
+    seen = [
+        {"ansible.builtin.debug": {"msg": "SEEN {{ agentlab_run_dir }} {{ agentlab_planned.run_dir | default('-') }}"}}
+    ]
+    included = [
+        static(planning("a3"), "include_role"),
+        {"ansible.builtin.debug": {"msg": "SEEN {{ agentlab_planned.run_dir }} -"}},
+    ]
+    there = {"agentlab_run_dir": f"{tmp_path}/there"}
+    done = plays(
+        tmp_path,
+        {"pre_tasks": seen, "roles": [planning("a1")], "tasks": seen},
+        {"roles": [planning("a2", **there)], "tasks": seen},
+        {"tasks": included},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    runs = f"{tmp_path}/runs"
+    assert re.findall(r"SEEN (\S+) ([^\"\s]+)", done.stdout) == [
+        (f"{runs}/ostest", "-"), (f"{runs}/a1", f"{runs}/a1"), (f"{tmp_path}/there", f"{tmp_path}/there"), (f"{runs}/a3", "-"),
+    ]  # fmt: skip
+
+
+def test_a_run_directory_other_than_that_of_the_plan_is_refused(tmp_path: Path) -> None:
+    """It is set for the play, and another one for the role plan."""
+    roles = ["configure", "hypervisor", "services", "boot", "destroy", "ipi", "agent_image", "wait_for", "validate", "gather"]  # fmt: skip
+    tasks = [
+        {
+            "block": [static({"role": f"agentlab.ocp.{role}"}, "include_role")],
+            "rescue": [{"ansible.builtin.debug": {"msg": "{{ ansible_failed_result.msg }}"}}],
+        }
+        for role in roles
+    ]
+    planned = planning("a2", agentlab_run_dir=f"{tmp_path}/other")
+    done = plays(tmp_path, {"vars": {"agentlab_run_dir": f"{tmp_path}/one"}, "roles": [planned], "tasks": tasks})
+    found = re.findall(r'"msg": "agentlab_run_dir of agentlab.ocp.(\w+) is (.*)"', done.stdout)
+    reason = f"'{tmp_path}/one', but the role agentlab.ocp.plan has planned the cluster a2 in '{tmp_path}/other': set the same for both"
+    assert dict(found) == dict.fromkeys(roles, reason), done.stdout + done.stderr
 
 
 def test_each_play_has_the_plan_of_its_own_input(tmp_path: Path) -> None:
@@ -257,6 +365,18 @@ def test_a_playbook_without_an_inventory(tmp_path: Path) -> None:
         tmp_path, "agentlab.ocp.boot", "-i", "hosts", "--limit", "localhost", *given, environment={"PWD": str(tmp_path)}
     )
     assert done.returncode == 2 and "no host to work on" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_imported_playbook_alone(tmp_path: Path) -> None:
+    """Its name is in the collection, so users can call it: `agentlab_inventory_group` was undefined."""
+    given = ["-e", "agentlab_profile=sno_ipv4", "-e", f"ansible_python_interpreter={sys.executable}"]
+    done = run(tmp_path, "agentlab.ocp.inventory", *given, environment={"PWD": str(tmp_path)})
+    assert done.returncode == 0 and "Add host" in done.stdout, done.stdout + done.stderr
+    seen = {"ansible.builtin.debug": {"msg": "SEEN {{ agentlab_run_dir }}"}}
+    after = {"hosts": "hypervisors", "gather_facts": False, "tasks": [seen]}
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([{"import_playbook": "agentlab.ocp.inventory"}, after]))
+    done = run(tmp_path, "play.yml", *given, "-e", "ansible_connection=local", environment={"PWD": str(tmp_path)})
+    assert done.returncode == 0 and f"SEEN {tmp_path}/runs/ostest" in done.stdout, done.stdout + done.stderr
 
 
 def test_stages_that_are_left_out_need_no_plan(tmp_path: Path) -> None:

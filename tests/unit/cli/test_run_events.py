@@ -17,7 +17,7 @@ import yaml
 from ansible_collections.agentlab.ocp.plugins.callback import run_state
 from ansible_collections.agentlab.ocp.plugins.module_utils import cli, state
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
-from ansible_collections.agentlab.ocp.plugins.module_utils.cli.follow import printed
+from ansible_collections.agentlab.ocp.plugins.module_utils.cli.follow import print_events
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.events import FILE, EventLog, event, read
 from ansible_collections.agentlab.ocp.tests.recorded import runs
@@ -44,7 +44,7 @@ def test_a_stage_and_its_tasks(tmp_path: Path) -> None:
 def test_events_are_printed_while_a_playbook_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = EventLog(tmp_path / FILE)
     log.write([event("message", "wait", text="before")])
-    with printed(tmp_path) as other:
+    with print_events(tmp_path) as other:
         assert other is sys.stderr
         log.write([event("message", "wait", text="one\u2028"), event("message", "wait", text="two")])
     shown = [json.loads(line)["text"] for line in capsys.readouterr().out.splitlines()]

@@ -28,7 +28,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     found = SimpleNamespace(plan={}, directory=Path("/runs/lab"), state_dir=Path("/state/lab"))
     monkeypatch.setattr(snapshot, "find", lambda name: SimpleNamespace(name=name, **vars(found)))
     monkeypatch.setattr(snapshot, "again_as_root", lambda __: None)
-    monkeypatch.setattr(snapshot, "of", lambda __: None)
+    monkeypatch.setattr(snapshot, "lab_of", lambda __: None)
     monkeypatch.setattr(snapshot.lab, "sizes", lambda __, found: {one.name: 1 << 20 for one in found})
 
 

@@ -135,7 +135,7 @@ COMMANDS = """
 """
 
 
-def test_messages_are_no_commands_of_a_terminal(
+def test_messages_are_not_commands_of_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What hosts and services call themselves is in messages of modules."""

@@ -55,16 +55,15 @@ def acts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What faults did, instead of doing it."""
     done: list[Any] = []
 
-    def begin(given: dict[str, Any]) -> str:
+    def begin(given: dict[str, Any], __: Any) -> None:
         done.append(("begin", given))
-        return "note"
 
     def end(given: dict[str, Any], note: Any) -> None:
         done.append(("end", given["kind"], note))
         if given.get("node") == "master-2":
             raise faultd.FaultError("Domain is already active")
 
-    made = {name: faultd.Kind(begin, end) for name in fault.NOW} | {"disk_lost": faultd.Kind(begin)}
+    made = {name: faultd.Kind(begin, end, lambda __: "note") for name in fault.NOW} | {"disk_lost": faultd.Kind(begin)}
     monkeypatch.setattr(faults.faultd, "kinds", lambda __: made)
     return done
 
@@ -258,7 +257,7 @@ def test_logs_are_followed_until_the_end(tmp_path: Path, number: int, status: in
     code = FOLLOW.replace(
         "sys.exit(", "from ansible_collections.agentlab.ocp.plugins.module_utils import signals\ntry:\n    sys.exit("
     )
-    code += f"except signals.Terminated as error:\n    sys.exit({-status})\n"
+    code += f"except signals.Termination as error:\n    sys.exit({-status})\n"
     # Tests that run in the background of a shell inherit signals that are ignored.
     command = ["env", "--default-signal=INT,HUP", sys.executable, "-c", code, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -340,11 +339,11 @@ def test_what_is_left_behind(
 
 def test_a_state_directory_that_was_removed_in_part(tmp_path: Path, leave: Callable[..., Path]) -> None:
     path = leave("mine", tmp_path / "gone")
-    beside = path.with_name(".mine.agentlab")
+    temporary = path.with_name(".mine.agentlab")
     for entry in (path / "console/x.log",):
         entry.unlink()
     (path / "console").rmdir()
-    path.rename(beside)
+    path.rename(temporary)
     (found,) = prune.leftovers(tmp_path / "states", os.getuid(), ())
     assert found.state_dir == path and not found.stays
     prune.prune(found)
@@ -459,7 +458,7 @@ def test_the_page_has_what_help_prints() -> None:
     assert sections["snapshot"].count("Delete a snapshot") == 0, "the help of an action is its description"
 
 
-def test_sets_of_verbs_and_what_the_page_has_in_common_are_made_of_one_table() -> None:
+def test_sets_of_verbs_and_the_common_part_of_the_page_come_from_one_table() -> None:
     adopting = {name for name, verb in VERBS.items() if Trait.ADOPTS in verb.traits}
     sections = dict(part.split("\n", 1) for part in parsers.page().split("\n### ")[1:])
     assert adopting == {name for name in VERBS if "| `--adopt` |" in sections[name]}

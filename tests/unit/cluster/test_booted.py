@@ -61,7 +61,7 @@ def record(plan: Any, run_dir: Path, seen: str, *sources: str) -> None:
             "inventory": json.dumps({**inventory, "interfaces": [{"mac_address": nic["mac"]} for nic in node["nics"]]}),
             "ntp_sources": json.dumps([{"source_name": name, "source_state": "synced"} for name in sources]),
         }
-        for node in phases.installed(plan)
+        for node in phases.installed_nodes(plan)
     ]
     (run_dir / "logs").mkdir(exist_ok=True)
     (run_dir / RunFile.LAST_CLUSTER).write_text(json.dumps({"hosts": [*hosts, {"inventory": ""}, {}]}))
@@ -90,8 +90,8 @@ def test_the_modes_are_those_of_the_stage_boot() -> None:
 def test_modes_are_distinguished(mode: str, tmp_path: Path) -> None:
     plan = planned({"boot": {"mode": mode}, "master": {"firmware": "bios"}}, tmp_path)
     by_bmc = mode in ("redfish", "minimal", "interactive")
-    said = LINE.format(plan["nodes"][0]["uuid"], "InsertMedia", 204)
-    own, other = (said, "") if by_bmc else ("", said)
+    reported = LINE.format(plan["nodes"][0]["uuid"], "InsertMedia", 204)
+    own, other = (reported, "") if by_bmc else ("", reported)
     for seen in SEEN:
         record(plan, tmp_path, seen)
         log(plan, own)

@@ -127,7 +127,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def results(server: Server) -> dict[str, suite.Result]:
     with Lab(server.kubeconfig()) as lab:
-        found = {result.case.id: result for result in suite.run(lab, suite.selected())}
+        found = {result.case.id: result for result in suite.run(lab, suite.selected_cases())}
     left = [
         obj["metadata"]["name"]
         for items in server.played.store.objects.values()
@@ -150,10 +150,10 @@ def test_each_case_has_a_sentence() -> None:
 
 
 def test_selection() -> None:
-    assert {case.id.partition("/")[0] for case in suite.selected(["watches"])} == {"watches"}
-    assert [case.id for case in suite.selected(["*/apply-conflict"])] == ["patches/apply-conflict"]
+    assert {case.id.partition("/")[0] for case in suite.selected_cases(["watches"])} == {"watches"}
+    assert [case.id for case in suite.selected_cases(["*/apply-conflict"])] == ["patches/apply-conflict"]
     with pytest.raises(suite.NoCase, match="no case matches 'none'; the areas are discovery, objects"):
-        suite.selected(["none"])
+        suite.selected_cases(["none"])
 
 
 def test_verb(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +188,7 @@ def test_the_cases_are_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
         assert verb.main(["--list", "--only", "leases", "-o", form]) == Exit.OK
         rows = read(capsys.readouterr().out)
-        assert [row["id"] for row in rows] == [case.id for case in suite.selected(["leases"])]
+        assert [row["id"] for row in rows] == [case.id for case in suite.selected_cases(["leases"])]
         assert set(rows[0]) == {"id", "sentence"}
     with pytest.raises(SystemExit):
         verb.main(["-o", "json"])

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.agentlab.ocp.payload.cluster import cloud, olm, pki, seed
 from ansible_collections.agentlab.ocp.payload.cluster import controllers as module
 from ansible_collections.agentlab.ocp.payload.cluster import facts as cluster_facts
-from ansible_collections.agentlab.ocp.payload.cluster.conditions import condition, is_true, merged
+from ansible_collections.agentlab.ocp.payload.cluster.conditions import condition, is_true, merge_conditions
 from ansible_collections.agentlab.ocp.payload.cluster.controllers import Controllers
 from ansible_collections.agentlab.ocp.payload.cluster.operators import OPERATORS
 from ansible_collections.agentlab.ocp.payload.cluster.resources import Registry
@@ -53,7 +53,7 @@ class Lab:
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": name, "labels": {f"node-role.kubernetes.io/{role}": "" for role in roles}},
-            "status": {"conditions": merged([], [condition("Ready", ready)])},
+            "status": {"conditions": merge_conditions([], [condition("Ready", ready)])},
         }
         self.store.put("nodes", obj)
 
@@ -67,7 +67,13 @@ class Lab:
                 if not is_true(pod, "Ready"):
                     self.store.update(
                         "pods",
-                        {**pod, "status": {"phase": "Running", "conditions": merged([], [condition("Ready", True)])}},
+                        {
+                            **pod,
+                            "status": {
+                                "phase": "Running",
+                                "conditions": merge_conditions([], [condition("Ready", True)]),
+                            },
+                        },
                     )
 
     def version(self) -> dict[str, dict[str, str]]:

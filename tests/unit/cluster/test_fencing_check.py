@@ -32,7 +32,7 @@ REPORT = """<pacemaker-result api-version="2.25" request="crm_mon --one-shot --o
 
 def plan(**fields: Any) -> Any:
     text = json.dumps({"topology": "tnf", **fields})  # JSON is YAML
-    return build.build(profile.validated(profile.parse(text, "my.yml"), "one"), "one")
+    return build.build(profile.validated_profile(profile.parse(text, "my.yml"), "one"), "one")
 
 
 @pytest.fixture(autouse=True)

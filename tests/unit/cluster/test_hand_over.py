@@ -64,7 +64,7 @@ async def test_bare_metal_hosts_are_handed_over(api: Any) -> None:
     assert await asyncio.to_thread(hand_over, Plain(api)) and api.store.revision == revision
 
 
-async def test_bare_metal_hosts_that_no_one_watches(api: Any) -> None:
+async def test_unwatched_bare_metal_hosts(api: Any) -> None:
     fill(api)
     api.store.delete("provisionings.metal3.io", "", "provisioning-configuration")
     host = api.store.get(BMHS, "openshift-machine-api", "m0")

@@ -182,9 +182,15 @@ def kubeconfig(cluster: dict[str, Any]) -> dict[str, Any]:
 
 
 def installed(kube: ClusterClient) -> list[str]:
-    said: list[str] = []
+    reported: list[str] = []
     watcher = InstallWatcher(
-        kube, lambda level, text: said.append(text), Clock(), initialize_limit=60, fips=True, stall=60, controller=True
+        kube,
+        lambda level, text: reported.append(text),
+        Clock(),
+        initialize_limit=60,
+        fips=True,
+        stall=60,
+        controller=True,
     )
     try:
         for step in (
@@ -197,30 +203,30 @@ def installed(kube: ClusterClient) -> list[str]:
             try:
                 step()
             except InstallFailed as error:
-                said.append(str(error))
+                reported.append(str(error))
         watcher._console()
     except ClusterError as error:
-        said.append(str(error))
-    return said
+        reported.append(str(error))
+    return reported
 
 
 def joined(kube: ClusterClient) -> list[str]:
-    said: list[str] = []
+    reported: list[str] = []
     for address in ("192.168.111.20", "192.168.111.21"):
         node = NodeMonitor(
             address,
             ["master-0.test"],
             Rest(),
             kube,
-            lambda message: said.append(message.text),
+            lambda message: reported.append(message.text),
             kubelet=lambda address: True,
         )
         node.step()
     try:
-        said.append(str(watcher_token(kube)))
+        reported.append(str(watcher_token(kube)))
     except ClusterError as error:
-        said.append(str(error))
-    return said
+        reported.append(str(error))
+    return reported
 
 
 def explained(kube: ClusterClient) -> list[str]:
@@ -382,7 +388,7 @@ def test_the_token_is_sent_to_the_cluster_alone(trusted: str, api: Api, tmp_path
     assert bool(sent) == bool(trusted)
 
 
-def test_texts_of_the_api_are_no_commands_of_a_terminal(api: Api, kube: ClusterClient) -> None:
+def test_texts_of_the_api_are_not_commands_of_a_terminal(api: Api, kube: ClusterClient) -> None:
     api.answers = {**ANSWERS, "/version": {"gitVersion": "v1\x1b[2J"}}
     text = "\n".join(validated(kube))
     assert "v1 [2J" in text

@@ -135,7 +135,7 @@ def cluster(api: Any, tmp_path: Path) -> Callable[[], Cluster]:
 
 async def test_from_the_boot_to_ready(cluster: Callable[[], Cluster]) -> None:
     """Each line once, in the order of events, with the request of this node alone."""
-    lab, rest, said = cluster(), Rest(), []
+    lab, rest, reported = cluster(), Rest(), []
     running: list[bool] = []
     names: dict[str, str] = {}
 
@@ -157,11 +157,11 @@ async def test_from_the_boot_to_ready(cluster: Callable[[], Cluster]) -> None:
         lab.call("DELETE", "/api/v1/nodes/extraworker-0")
         lab.call("POST", "/api/v1/nodes", node(True), 201)
 
-    one = NodeMonitor(ADDRESS, [NAME], rest, lab.kube, said.append, lambda __: bool(running))
+    one = NodeMonitor(ADDRESS, [NAME], rest, lab.kube, reported.append, lambda __: bool(running))
     clock = Clock(lambda: None, reboot, kubelet, listens, join, ready)
     assert await asyncio.to_thread(monitor, [one], clock)
-    lines = [message.text.removeprefix(f"Node {ADDRESS}: ") for message in said if message.level != "debug"]
-    assert all(message.text.startswith(f"Node {ADDRESS}: ") for message in said)
+    lines = [message.text.removeprefix(f"Node {ADDRESS}: ") for message in reported if message.level != "debug"]
+    assert all(message.text.startswith(f"Node {ADDRESS}: ") for message in reported)
     assert lines == [
         "Assisted Service API is available",
         "Cluster is adding hosts",
@@ -177,8 +177,8 @@ async def test_from_the_boot_to_ready(cluster: Callable[[], Cluster]) -> None:
 
 
 async def test_ready_before_its_second_request_is_approved(cluster: Callable[[], Cluster]) -> None:
-    lab, said = cluster(), []
-    one = NodeMonitor(ADDRESS, [NAME], Rest(), lab.kube, said.append, lambda __: True)
+    lab, reported = cluster(), []
+    one = NodeMonitor(ADDRESS, [NAME], Rest(), lab.kube, reported.append, lambda __: True)
 
     def run() -> str:
         # The user's name has the node's, as for a kubelet with its own certificate.
@@ -190,7 +190,7 @@ async def test_ready_before_its_second_request_is_approved(cluster: Callable[[],
         return f"CSR csr-2 with signerName {SERVING_SIGNER} and username system:node:extraworker-0 is Pending and awaiting approval"
 
     line = await asyncio.to_thread(run)
-    lines = [message.text.removeprefix(f"Node {ADDRESS}: ") for message in said]
+    lines = [message.text.removeprefix(f"Node {ADDRESS}: ") for message in reported]
     assert lines[-5:] == [
         "Second CSR Pending approval",
         line,
@@ -215,18 +215,19 @@ class Silent:
 
 def test_limit() -> None:
     """Nodes share one limit; each that is not ready is named."""
-    said: list[Message] = []
+    reported: list[Message] = []
     rest = Rest()
     rest.live = False
-    nodes = [NodeMonitor(f"192.0.2.{n}", [NAME], rest, Silent(), said.append, lambda __: False) for n in (1, 2)]
+    nodes = [NodeMonitor(f"192.0.2.{n}", [NAME], rest, Silent(), reported.append, lambda __: False) for n in (1, 2)]
     clock = Clock()
     assert not monitor(nodes, clock)
     assert clock.now == 5400
-    assert [m for m in said if m.level == "error"] == [
+    assert [m for m in reported if m.level == "error"] == [
         Message("error", f"Node 192.0.2.{n}: Node monitoring timed out after 90 minutes") for n in (1, 2)
     ]
     assert (
-        Message("info", "Node 192.0.2.1: Cannot retrieve CSRs from Kube API. Skipping checks for pending CSRs") in said
+        Message("info", "Node 192.0.2.1: Cannot retrieve CSRs from Kube API. Skipping checks for pending CSRs")
+        in reported
     )
 
 
@@ -243,9 +244,9 @@ def test_nodes_are_asked_at_the_same_time() -> None:
 
 
 def test_without_a_name_requests_are_not_read() -> None:
-    said: list[Message] = []
-    assert not NodeMonitor(ADDRESS, [], Rest(), Silent(), said.append, lambda __: True).step()
-    assert not [m for m in said if "CSR" in m.text]
+    reported: list[Message] = []
+    assert not NodeMonitor(ADDRESS, [], Rest(), Silent(), reported.append, lambda __: True).step()
+    assert not [m for m in reported if "CSR" in m.text]
 
 
 def test_pending() -> None:

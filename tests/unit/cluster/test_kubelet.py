@@ -50,7 +50,7 @@ class Kube:
         self.objects: dict[str, Any] = {}
         self.seen: list[dict[str, Any]] = []
 
-    def again(self) -> Kube:
+    def another_client(self) -> Kube:
         return self
 
     def create(self, path: str, obj: Any) -> Any:
@@ -224,8 +224,8 @@ def test_a_container_that_ends_badly_is_crash_looping(
         for s in kube.seen
         if s["containerStatuses"][0]["state"].get("waiting", {}).get("reason") == "CrashLoopBackOff"
     )
-    said = trouble({**POD, "status": looping})
-    assert said == "CrashLoopBackOff: exit code 1: required key CLUSTER_ID missing value"
+    reported = trouble({**POD, "status": looping})
+    assert reported == "CrashLoopBackOff: exit code 1: required key CLUSTER_ID missing value"
 
 
 def test_a_container_that_recovers_is_fine(kube: Kube, tmp_path: Path, podman: Callable[[str], None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.agentlab.ocp.payload.cluster.leadership import Elected
+from ansible_collections.agentlab.ocp.payload.cluster.leadership import Election
 
 
 def state(
@@ -21,9 +21,9 @@ def state(
     }
 
 
-def elect(own: dict[str, Any], *peers: dict[str, Any], expected: int = 3) -> Elected:
-    election = Elected(expected, leads=False)
-    for __ in range(Elected.GRACE):
+def elect(own: dict[str, Any], *peers: dict[str, Any], expected: int = 3) -> Election:
+    election = Election(expected, leads=False)
+    for __ in range(Election.GRACE):
         assert not election.holds()
         election.look(own, peers)
     return election
@@ -45,13 +45,13 @@ def test_the_newest_state_wins_among_a_majority() -> None:
 
 def test_of_two_leaders_the_later_epoch_stays() -> None:
     for epoch, stays in ((2, True), (1, False)):
-        election = Elected(3, leads=True)
+        election = Election(3, leads=True)
         election.look(state("a", epoch=epoch, leader=True), [state("b", epoch=1, leader=True)])
         assert election.holds() is stays
 
 
 def test_resigning() -> None:
-    election = Elected(3, leads=True)
+    election = Election(3, leads=True)
     election.resign()
     for __ in range(5):
         election.look(state("a", 9, electable=False), [state("b"), state("c")])

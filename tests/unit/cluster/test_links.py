@@ -125,7 +125,7 @@ GATEWAYS = [
 def gateways(node: Any, routes: list[dict[str, str]], plan: Any = None) -> dict[str, tuple[bool, str]]:
     """The default gateways of a node whose one NIC the kernel calls enp1s0: whether they are as planned, and what was found."""
     card = {"ifname": "enp1s0", "address": node["nics"][0]["mac"], "mtu": 1500}
-    found = links.findings(plan or STATIC, node, links.Seen({"enp1s0": card}, routes))
+    found = links.findings(plan or STATIC, node, links.NodeLinks({"enp1s0": card}, routes))
     return {one.subject: (one.ok, one.found) for one in found}
 
 
@@ -196,7 +196,7 @@ def nics(number: int, *more: dict[str, Any]) -> dict[str, tuple[bool, str]]:
         "linkinfo": {"info_kind": "bridge"},
     }
     there = {entry["ifname"]: entry for entry in (first, bridge, *more)}
-    seen = links.Seen(there, [{"dst": "default", "gateway": gateway, "dev": "enp1s0"}])
+    seen = links.NodeLinks(there, [{"dst": "default", "gateway": gateway, "dev": "enp1s0"}])
     return {finding.subject: (finding.ok, finding.found) for finding in links.findings(ROLES, one, seen)}
 
 
@@ -247,7 +247,7 @@ def test_mtus_of_nics_that_are_not_the_default(mtus: tuple[int | None, ...], fai
         for number, (nic, mtu) in enumerate(zip(node["nics"], mtus, strict=True), 1)
         if mtu
     }
-    seen = links.Seen(cards, [{"dst": "default", "gateway": "192.168.111.1", "dev": "enp1s0"}])
+    seen = links.NodeLinks(cards, [{"dst": "default", "gateway": "192.168.111.1", "dev": "enp1s0"}])
     found = [one for one in links.findings(plan, node, seen) if "MTU" in one.expected]
     assert [(one.subject, one.expected) for one in found] == [("eth0", "MTU 9000"), ("eth1", "MTU 1400")]
     assert {one.subject: one.found for one in found if not one.ok} == failed

@@ -31,7 +31,7 @@ def size(node: dict[str, Any]) -> dict[str, str]:
 
 def answer(node: dict[str, Any], root: int, **words: str) -> str:
     """Output of `COMMAND` on a node that was installed to its disk number `root`."""
-    said = {"name": node["name"], "firmware": "uefi", "secure": "   0", "tpm": "", **size(node), **words}
+    reported = {"name": node["name"], "firmware": "uefi", "secure": "   0", "tpm": "", **size(node), **words}
     there = [
         {
             "name": disk["target"],
@@ -49,7 +49,9 @@ def answer(node: dict[str, Any], root: int, **words: str) -> str:
         {"name": "sdx", "type": "disk", "tran": "usb", "serial": "1", "size": 5 * GIB, "mountpoints": [None]},
     ]
     return (
-        "\n".join(f"{key} {value}" for key, value in said.items()) + "\n" + json.dumps({"blockdevices": there + more})
+        "\n".join(f"{key} {value}" for key, value in reported.items())
+        + "\n"
+        + json.dumps({"blockdevices": there + more})
     )
 
 
@@ -234,7 +236,7 @@ def test_installed_to_a_lun() -> None:
 
 def test_installed_to_a_multipath_device() -> None:
     """The output was recorded in a machine, but for its size, and the states of a path that was lost there."""
-    options = profile.validated(profile.parse(TWO_PATHS, "p.yml"), "multipath")
+    options = profile.validated_profile(profile.parse(TWO_PATHS, "p.yml"), "multipath")
     node: Any = build.build(options, "multipath")["nodes"][0]
     lines = "".join(f"{key} {value}\n" for key, value in size(node).items())
     text = lines + (Path(__file__).parent / "multipath.txt").read_text()

@@ -200,13 +200,13 @@ async def test_tokens_are_kept_for_a_day(api: Any, filled: Callable[..., Cluster
 
 async def test_approves_the_requests_of_the_node_alone(api: Any, filled: Callable[..., ClusterClient]) -> None:
     """worker-1 is followed; worker-10 has its name in its own, and must wait for a user."""
-    kube, said = filled(), list[Message]()
+    kube, reported = filled(), list[Message]()
     others = [
         (await api.call("POST", CSRS, csr(CLIENT_SIGNER, name), 201, "boot"))["metadata"]["name"]
         for name in ("worker-1", "worker-10")
     ]
     one = NodeMonitor(
-        "192.168.111.20", ["worker-1"], Rest(), kube, said.append, lambda __: True, Clock(), approve=kube.approve
+        "192.168.111.20", ["worker-1"], Rest(), kube, reported.append, lambda __: True, Clock(), approve=kube.approve
     )
     assert not await asyncio.to_thread(one.step)
     decided = {
@@ -214,7 +214,9 @@ async def test_approves_the_requests_of_the_node_alone(api: Any, filled: Callabl
         for each in await asyncio.to_thread(kube.certificate_requests)
     }
     assert decided == {others[0]: True, others[1]: False}
-    assert f"Node 192.168.111.20: CSR {others[0]} with signerName {CLIENT_SIGNER} approved" in [m.text for m in said]
+    assert f"Node 192.168.111.20: CSR {others[0]} with signerName {CLIENT_SIGNER} approved" in [
+        m.text for m in reported
+    ]
 
 
 @pytest.mark.parametrize(
@@ -269,30 +271,32 @@ def plan(raw: dict[str, Any] | None = None) -> Plan:
 
 
 def test_chosen() -> None:
-    assert [node["name"] for node in day2.chosen(plan())] == ["worker-0", "worker-1"]
-    assert day2.follow(plan(), day2.chosen(plan(), ["worker-1"])) == [{"name": "worker-1", "address": "192.168.111.24"}]
+    assert [node["name"] for node in day2.chosen_nodes(plan())] == ["worker-0", "worker-1"]
+    assert day2.follow(plan(), day2.chosen_nodes(plan(), ["worker-1"])) == [
+        {"name": "worker-1", "address": "192.168.111.24"}
+    ]
     with pytest.raises(LabError, match="master-0: not a day-2 node of cluster ostest; there are worker-0, worker-1"):
-        day2.chosen(plan(), ["master-0"])
+        day2.chosen_nodes(plan(), ["master-0"])
     with pytest.raises(LabError, match="cluster ostest has no node to add"):
-        day2.chosen(plan({"topology": "compact"}))
+        day2.chosen_nodes(plan({"topology": "compact"}))
 
 
 async def test_joined(api: Any, filled: Callable[..., ClusterClient]) -> None:
     """What is wrong with the nodes in the end is one message."""
     kube = filled()
-    wanted = day2.follow(plan(), day2.chosen(plan()))
+    wanted = day2.follow(plan(), day2.chosen_nodes(plan()))
     with pytest.raises(LabError, match="worker-0 is not part of the cluster; worker-1 is not part of the cluster"):
-        await asyncio.to_thread(day2.joined, kube, wanted)
+        await asyncio.to_thread(day2.joined_nodes, kube, wanted)
     api.store.create("nodes", node("worker-0", ready=False))
     api.store.create("nodes", node("worker-1", role="infra", architecture="arm64"))
     with pytest.raises(LabError) as error:
-        await asyncio.to_thread(day2.joined, kube, wanted)
+        await asyncio.to_thread(day2.joined_nodes, kube, wanted)
     assert str(error.value) == (
         "worker-0 is not Ready; worker-1 has the role infra: must be worker; worker-1 has the architecture arm64: must be amd64"
     )
     await api.call("DELETE", "/api/v1/nodes/worker-0")
     api.store.create("nodes", node("worker-0"))
-    assert day2.table(await asyncio.to_thread(day2.joined, kube, wanted[:1])) == (
+    assert day2.table(await asyncio.to_thread(day2.joined_nodes, kube, wanted[:1])) == (
         f"worker-0  {wanted[0]['address']}  Ready  worker  amd64"
     )
 
@@ -343,7 +347,7 @@ async def test_a_refusal_leaves_no_tokens(api: Any, filled: Callable[..., Cluste
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["create", "--name", "worker-9"], "--name is for a single node: give its --mac-address, too"),
+        (["create", "--name", "worker-9"], "--name is for a single node: --mac-address is required"),
         (["create", "--mac-address", "x"], "--mac-address x: must be a MAC address such as"),
         (["create", "--mac-address", "52:54:00:aa:bb:01", "--root-device-hint", "sda"], "must be KEY:VALUE"),
         (
@@ -394,10 +398,10 @@ async def test_validate_misses_a_node_that_was_added(
 
 async def test_settled(api: Any, filled: Callable[..., ClusterClient]) -> None:
     """Nodes that are Ready need not be followed, unless a request of theirs waits, or one that is to be approved is still to come."""
-    kube, wanted = filled(), day2.follow(plan(), day2.chosen(plan(), ["worker-1"]))
+    kube, wanted = filled(), day2.follow(plan(), day2.chosen_nodes(plan(), ["worker-1"]))
 
     async def settled(*, served: bool = False) -> bool:
-        return await asyncio.to_thread(lambda: day2.settled(kube, wanted, served=served))
+        return await asyncio.to_thread(lambda: day2.all_settled(kube, wanted, served=served))
 
     assert not await settled()
     api.store.create("nodes", node("worker-1"))

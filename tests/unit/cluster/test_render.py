@@ -15,7 +15,7 @@ from ansible_collections.agentlab.ocp.payload.cluster.configs import merge
 from ansible_collections.agentlab.ocp.payload.cluster.facts import virtual_addresses
 from ansible_collections.agentlab.ocp.payload.cluster.ignition import render
 from ansible_collections.agentlab.ocp.payload.cluster.machine_config_daemon import apply, decode
-from ansible_collections.agentlab.ocp.payload.cluster.machine_config_server import served
+from ansible_collections.agentlab.ocp.payload.cluster.machine_config_server import served_ignition
 
 REGISTRIES = """[[registry]]
   location = "registry.agentlab.test/lab/payload"
@@ -162,7 +162,7 @@ def test_first_objects(tls_dir: Path) -> None:
         {"source": "registry.agentlab.test/lab/payload", "mirrors": ["virthost:5000/lab/payload"]}
     ]
     pools = {role: objects["MachineConfigPool", role]["spec"]["configuration"]["name"] for role in ("master", "worker")}
-    worker = files(served(objects["MachineConfig", pools["worker"]]))
+    worker = files(served_ignition(objects["MachineConfig", pools["worker"]]))
     assert worker["/etc/chrony.conf"] == b"server", "extra MachineConfigs reach the nodes"
     assert (
         json.loads(worker["/etc/machine-config-daemon/node-annotations.json"])[
@@ -171,13 +171,16 @@ def test_first_objects(tls_dir: Path) -> None:
         == pools["worker"]
     )
     assert "/etc/kubernetes/pki/server.key" not in worker
-    master = served(objects["MachineConfig", pools["master"]])
+    master = served_ignition(objects["MachineConfig", pools["master"]])
     texts = {u["name"]: u["contents"] for u in master["systemd"]["units"]}
     assert texts.keys() == {"kubelet.service", "kube-apiserver.service"}
     # Both run the same image, and each would pull it: the second one waits for the first one's pull.
     assert texts["kubelet.service"].count("podman pull") == 1 and "podman pull" not in texts["kube-apiserver.service"]
     assert "After=network-online.target kubelet.service\n" in texts["kube-apiserver.service"]
-    assert "podman pull" not in served(objects["MachineConfig", pools["worker"]])["systemd"]["units"][0]["contents"]
+    assert (
+        "podman pull"
+        not in served_ignition(objects["MachineConfig", pools["worker"]])["systemd"]["units"][0]["contents"]
+    )
     assert files(master)["/var/lib/kubelet/config.json"] == b'{"auths": {"x": {}}}'
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.agentlab.ocp.payload.cluster import store as module
-from ansible_collections.agentlab.ocp.payload.cluster.store import Conflict, Expired, NotFound, Store
+from ansible_collections.agentlab.ocp.payload.cluster.store import Conflict, ExpiredRevision, NotFound, Store
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
@@ -70,9 +70,9 @@ def test_old_revisions_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     first = store.create("configmaps", config_map("a"))
     for name in "bcd":
         store.create("configmaps", config_map(name))
-    with pytest.raises(Expired):
-        store.since(int(first["metadata"]["resourceVersion"]))
-    assert [e["object"]["metadata"]["name"] for e in store.since(store.revision - 1)] == ["d"]
+    with pytest.raises(ExpiredRevision):
+        store.events_since(int(first["metadata"]["resourceVersion"]))
+    assert [e["object"]["metadata"]["name"] for e in store.events_since(store.revision - 1)] == ["d"]
 
 
 def test_a_follower_has_what_its_leader_has(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests of a profile, carried out: commands, requests to servers made here, and a console that grows."""
+"""Tests of a profile that run: commands, requests to servers made here, and a console that grows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plan(tmp_path: Path) -> Any:
 
 
 def execute(plan: Any, tmp_path: Path, **test: Any) -> Check:
-    """Carry out a test; ssh is a shell that runs the node's command here, with the address as $0."""
+    """Run a test; ssh is a shell that runs the node's command here, with the address as $0."""
     reach = tests.Reach(
         lambda address: ("sh", "-c", 'eval "$1"', address),
         tmp_path / "kubeconfig",
@@ -57,7 +57,7 @@ def execute(plan: Any, tmp_path: Path, **test: Any) -> Check:
             "the output does not match b; it ends with: a",
         ),
         ({"run": ["/nonexistent"]}, False, "/nonexistent cannot be started"),
-        ({"run": "sleep 60", "timeout": 1}, False, "it has not ended within 1 s"),
+        ({"run": "sleep 60", "timeout": 1}, False, "it timed out after 1 s"),
         ({"on": "master-0", "run": "echo on $0", "expect": {"status": 0, "output": "^on sh$"}}, True, "exit status 0"),
         (
             {"on": "master-0", "run": ["echo", "a  b"], "expect": {"status": 0, "output": "^a  b$"}},
@@ -79,7 +79,7 @@ def test_a_command_that_prints_without_end(plan: Any, tmp_path: Path) -> None:
     """Memory is bounded, and what it started is ended with it."""
     mark = tmp_path / "pid"
     check = execute(plan, tmp_path, run=f"sleep 600 & echo $! > {mark}; yes", timeout=2)
-    assert "it has not ended within 2 s" in check.found
+    assert "it timed out after 2 s" in check.found
     assert len(check.found) < 2 * tests.SHOWN
     state = subprocess.run(
         ["ps", "-o", "stat=", "-p", mark.read_text().strip()], capture_output=True, text=True, check=False
@@ -129,7 +129,7 @@ def pages() -> Iterator[str]:
         ("/", {"status": 200, "output": "^ready$"}, True, "status 200, matches ^ready$"),
         ("/busy", {"status": 200, "output": None}, False, "status 503, expected 200; it ends with: ready"),
         ("/busy", {"status": 503, "output": None}, True, "status 503"),
-        ("/drip", {"status": 200, "output": None}, False, "has not ended within 1 s"),
+        ("/drip", {"status": 200, "output": None}, False, "timed out after 1 s"),
     ],
 )
 def test_requests(
@@ -167,8 +167,8 @@ def test_a_console_is_read_until_it_matches(plan: Any, tmp_path: Path) -> None:
 
 def test_selection(plan: Any) -> None:
     plan["tests"] = [{"name": "a", "on": "lab"}, {"name": "b", "on": "host"}, {"name": "c", "on": "master-0"}]
-    assert [test["name"] for test in tests.selected(plan, [], on_host=False)] == ["a", "c"]
-    assert [test["name"] for test in tests.selected(plan, ["b", "c"], on_host=True)] == ["b"]
-    with pytest.raises(tests.Failed, match="there is no test d: tests of the profile are a, b, c"):
-        tests.selected(plan, ["d"], on_host=True)
+    assert [test["name"] for test in tests.selected_tests(plan, [], on_host=False)] == ["a", "c"]
+    assert [test["name"] for test in tests.selected_tests(plan, ["b", "c"], on_host=True)] == ["b"]
+    with pytest.raises(tests.FailedTest, match="there is no test d: tests of the profile are a, b, c"):
+        tests.selected_tests(plan, ["d"], on_host=True)
     assert table([]) == ""

@@ -11,8 +11,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.watcher impor
     Unstable,
     add_router_ca,
     go_duration,
+    is_settled,
     operator_report,
-    settled,
 )
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import ClusterError
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import causes
@@ -94,16 +94,16 @@ def kubeconfig(tmp_path):
 
 
 def watch(kubeconfig, ready_after, **more):
-    clock, said = Clock(), []
+    clock, reported = Clock(), []
     kube = Kube(kubeconfig, clock, ready_after, more.pop("stable", True))
-    watcher = InstallWatcher(kube, lambda level, text: said.append(text), clock=clock, **more)
-    return watcher, said, clock
+    watcher = InstallWatcher(kube, lambda level, text: reported.append(text), clock=clock, **more)
+    return watcher, reported, clock
 
 
 def test_to_the_end(kubeconfig):
-    watcher, said, clock = watch(kubeconfig, 100)
+    watcher, reported, clock = watch(kubeconfig, 100)
     assert watcher.run() == "https://console-openshift-console.apps.ostest.test"
-    assert [s.split(" (until")[0] for s in said] == [
+    assert [s.split(" (until")[0] for s in reported] == [
         "Waiting up to 40m0s",
         "Still waiting for the cluster to initialize: Working towards 4.22.0: 1 of 2 done (50% complete)",
         "Waiting up to 30m0s",
@@ -171,7 +171,7 @@ def test_an_operator_without_a_time_is_not_settled():
         {"type": "Progressing", "status": "False"},
         {"type": "Progressing", "status": "False", "lastTransitionTime": "x"},
     ):
-        assert not settled({"metadata": {"name": "dns"}, "status": {"conditions": [condition_]}}, 2e9)
+        assert not is_settled({"metadata": {"name": "dns"}, "status": {"conditions": [condition_]}}, 2e9)
 
 
 def test_failing_must_be_false_not_absent(kubeconfig):
@@ -193,11 +193,11 @@ def test_failing_must_be_false_not_absent(kubeconfig):
     ],
 )
 def test_console_is_where_a_router_admitted_it(kubeconfig, found, url, warning):
-    watcher, said, clock = watch(kubeconfig, 0)
+    watcher, reported, clock = watch(kubeconfig, 0)
     watcher.kube.console_route = lambda: found
     before = clock.now
     assert watcher.run() == url
-    assert [s for s in said if s.startswith("Cluster does not")] == (
+    assert [s for s in reported if s.startswith("Cluster does not")] == (
         [f"Cluster does not have a console available: {warning}"] if warning else []
     )
     assert (clock.now - before > 120) == bool(warning and "deadline" in warning)
@@ -253,10 +253,10 @@ def rendered(fips):
 
 
 def test_fips_is_verified(kubeconfig):
-    watcher, said, __ = watch(kubeconfig, 0, fips=True)
+    watcher, reported, __ = watch(kubeconfig, 0, fips=True)
     watcher.kube.rendered_config = rendered(True)
     assert watcher.run()
-    assert "Verified FIPS mode is enabled on cluster" in said
+    assert "Verified FIPS mode is enabled on cluster" in reported
     watcher.kube.rendered_config = rendered(False)
     text = (
         "FIPS was enabled in install-config but rendered MachineConfig rendered-master-1 for master pool has FIPS=false"
@@ -296,13 +296,13 @@ class KubeWithController(Kube):
         ]
 
 
-def test_a_controller_that_never_ran_is_no_success(kubeconfig):
+def test_a_controller_that_never_ran_is_not_a_success(kubeconfig):
     """Upstream's wait-for reports that the cluster is installed; the lab's wait names the controller as the first cause."""
-    clock, said = Clock(), []
+    clock, reported = Clock(), []
     kube = KubeWithController(kubeconfig, clock, recovers_after=10**9)
     assert InstallWatcher(kube, lambda level, text: None, clock).run()
     plan = {"nodes": [], "rendezvous": {"node": "", "ip": ""}, "cluster": {"name": "one"}}
-    watch = InstallWatcher(kube, lambda level, text: said.append(text), clock, stall=900, controller=True,
+    watch = InstallWatcher(kube, lambda level, text: reported.append(text), clock, stall=900, controller=True,
                            diagnose=lambda seen: Diagnosis(causes(Facts(plan=plan, nodes=[], pods=seen.pods))))  # fmt: skip
     begin = clock.now
     with pytest.raises(InstallFailed) as failure:
@@ -310,7 +310,7 @@ def test_a_controller_that_never_ran_is_no_success(kubeconfig):
     reason = "pod assisted-installer/assisted-installer-controller-7: CrashLoopBackOff: exit code 1: required key CLUSTER_ID missing value"
     assert str(failure.value) == f"assisted-installer-controller did not complete: {reason}"
     assert clock.now - begin < 900
-    assert [text for text in said if text.startswith("Waiting for assisted-installer-controller")] == [
+    assert [text for text in reported if text.startswith("Waiting for assisted-installer-controller")] == [
         f"Waiting for assisted-installer-controller to complete: {reason}"
     ]
 

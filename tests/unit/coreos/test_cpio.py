@@ -46,7 +46,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 def test_concatenated_with_padding_and_the_last_copy_wins() -> None:
     parts = [COMPRESS[method](cpio.archive({"same": method.encode(), method: b"x"})) for method in COMPRESS]
-    found = read(b"\0" * 512 + (b"\0" * 7).join(cpio.padded(part) for part in parts) + b"\0" * 4096)
+    found = read(b"\0" * 512 + (b"\0" * 7).join(cpio.pad_data(part) for part in parts) + b"\0" * 4096)
     assert found == {"same": b"zstd", **dict.fromkeys(COMPRESS, b"x")}
 
 

@@ -28,7 +28,7 @@ EXAMPLES = sorted(path.stem for path in PROFILES.glob("*.yml"))
 IMAGE = "quay.io/ocp/release@sha256:" + "0" * 64
 KNOWN = {"HOME": "~", "USER": "me"}
 # Of every profile with the lab payload.
-LAB = configuration.Lost(
+LAB = configuration.LostField(
     "release.payload", "dev-scripts installs a real release: set OPENSHIFT_RELEASE_IMAGE and CI_TOKEN"
 )
 

@@ -40,7 +40,7 @@ def test_names_of_dev_scripts(run: tuple[Path, Any], tmp_path: Path, capsys: pyt
     assert path.stat().st_mode & 0o777 == 0o600
     first = json.loads(path.read_text())["nodes"][0]
     assert first["name"] == "two-master-0" and first["ports"][0]["address"] == plan["nodes"][0]["nics"][0]["mac"]
-    assert first["driver_info"]["password"] == secrets.of(plan, directory)["bmc"]
+    assert first["driver_info"]["password"] == secrets.passwords_of(plan, directory)["bmc"]
     assert main(arguments) == 0 and capsys.readouterr().out == ""
 
 

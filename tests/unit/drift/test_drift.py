@@ -129,7 +129,7 @@ def test_agent(tmp_path: Path) -> None:
     }
     found = agent.facts(Tree(repository(tmp_path / "r", files)))
     assert found == {"flags": {"url": '""', "help": "false"}, "steps": {"connectivitycheck": "", "inventory": ""}}
-    own = agent.ours({"url", "help", "cacert"}, {"inventory"})
+    own = agent.own_facts({"url", "help", "cacert"}, {"inventory"})
     assert list(agent.disagreements(found, own)) == [
         Disagreement("flags", "cacert", "agentlab has it, upstream does not"),
         Disagreement("steps", "connectivitycheck", "upstream has it, agentlab does not"),
@@ -188,7 +188,7 @@ def test_installer(tmp_path: Path) -> None:
     )
     found = installer.facts(Tree(repository(tmp_path / "r", {f"{installer.CASES}image/sno.txt": case})))
     assert list(found["cases"]) == ["image/sno.txt"] and set(found["checks"]) == {"exec"}
-    own = installer.ours({"create image", "create cluster-manifests"})
+    own = installer.own_facts({"create image", "create cluster-manifests"})
     assert [one.fact for one in installer.disagreements(found, own)] == ["targets/create rocket"]
 
 

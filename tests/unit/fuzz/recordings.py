@@ -12,7 +12,7 @@ from typing import Any
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import PlanError
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import facts, replay
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import causes
-from ansible_collections.agentlab.ocp.plugins.module_utils.report.replay.server import Playing
+from ansible_collections.agentlab.ocp.plugins.module_utils.report.replay.server import ReplayClock
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import at_the_end, load
 from ansible_collections.agentlab.ocp.tests.recorded import playing
 from damage import bend, mangle
@@ -66,7 +66,7 @@ def read(data: bytes) -> None:
     except PlanError:
         plan = _plan()
     causes(playing.replayed(end, plan))
-    list(replay.derived(recording))
-    played = Playing(replay.Replay("x", recording, plan, [], []), 1e9)
+    list(replay.derived_events(recording))
+    played = ReplayClock(replay.Replay("x", recording, plan, [], []), 1e9)
     for path in _PATHS:
         played.answer(path)

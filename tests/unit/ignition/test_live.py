@@ -197,7 +197,7 @@ echo "$@" >>$ASKED
 
 
 @pytest.mark.parametrize("mac", ["52:54:00:aa:bb:00", "52:54:00:aa:bb:01"])
-def test_host_name_by_the_own_mac_of_a_nic_in_a_bond(tmp_path: Path, mac: str) -> None:
+def test_host_name_by_the_permanent_mac_of_a_nic_in_a_bond(tmp_path: Path, mac: str) -> None:
     """A bond gives its NICs one address; the name is set though the first attempts fail."""
     for name, text in (
         ("ip", f"#!/bin/sh\ncat <<E\n{LINKS}\nE\n"),

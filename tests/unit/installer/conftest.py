@@ -165,7 +165,7 @@ class Directory:
         } | options  # fmt: skip
         return run.create(list(targets), run.Options(self.path, ASSETS, **known), self.log, consume=consume)
 
-    def said(self, level: str) -> list[str]:
+    def reported(self, level: str) -> list[str]:
         """Messages of one level."""
         return [text for name, text in self.log.lines if name == level]
 

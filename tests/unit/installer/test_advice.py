@@ -11,7 +11,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors impo
 
 def manifests(directory: Any) -> list[str]:
     directory.create("cluster-manifests")
-    found: list[str] = directory.said("warning")
+    found: list[str] = directory.reported("warning")
     return found
 
 
@@ -21,8 +21,8 @@ def test_two_hosts_of_one_name_keep_both_configurations(sno: Any, make: Any) -> 
     hosts = [make.host("twin", 0, "master"), make.host("twin", 1, "master"), make.host("-bad_host", 2, "master")]
     sno.write("agent-config.yaml", make.agent_config(hosts=hosts))
     sno.create("image")
-    warnings = sno.said("warning")
-    assert 'hosts[1].hostname: "twin" is the name of hosts[0], too' in warnings
+    warnings = sno.reported("warning")
+    assert 'hosts[1].hostname: "twin" duplicates hosts[0]' in warnings
     assert any(text.startswith('hosts[2].hostname: "-bad_host" is not a valid host name: ') for text in warnings)
     files = sno.files()
     for folder, number in (("twin", 0), ("twin-1", 1)):
@@ -45,7 +45,7 @@ def test_addresses_that_cannot_work(sno: Any, make: Any) -> None:
     warnings = manifests(sno)
     assert 'agent-config.yaml: kind is "Foo", not AgentConfig' in warnings
     assert any(
-        text.startswith("hosts[1].networkConfig: 192.168.111.2") and text.endswith("of hosts[0], too")
+        text.startswith("hosts[1].networkConfig: 192.168.111.2") and text.endswith("duplicates an address of hosts[0]")
         for text in warnings
     )
     assert "rendezvousIP: no host has the address 192.168.111.99" in warnings

@@ -31,7 +31,7 @@ here = pathlib.Path(words[words.index("--dir") + 1])
 found = sorted(str(path.relative_to(here)) for path in here.rglob("*") if path.is_file())
 with open("{calls}", "a") as calls:
     calls.write(json.dumps({{"words": words, "files": found}}) + "\\n")
-def say(level, text):
+def report(level, text):
     print(f'level={{level}} msg={{json.dumps(text)}}', file=sys.stderr, flush=True)
 {body}
 """
@@ -41,8 +41,8 @@ def write(name, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 write(".openshift_install.log", f"debug of {words[2]}\\n")
-say("info", f'Consuming "Install Config" from target directory')
-say("warning", "not advised")
+report("info", f'Consuming "Install Config" from target directory')
+report("warning", "not advised")
 (here / "install-config.yaml").unlink(missing_ok=True)
 if words[2] == "cluster-manifests":
     write("cluster-manifests/infraenv.yaml", "kind: InfraEnv\\n")
@@ -155,7 +155,7 @@ def test_what_replaced_a_build_is_kept(run_dir: Path) -> None:
 
 def test_environment(tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    given = binary.Given(Path("x"), run_dir, ROOT, tmp_path / "cache", RELEASE, "file:///base.iso")
+    given = binary.InstallerBuild(Path("x"), run_dir, ROOT, tmp_path / "cache", RELEASE, "file:///base.iso")
     work = tmp_path / "work"
     work.mkdir()
     found = binary.prepare(given, work)
@@ -180,7 +180,7 @@ def test_environment(tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPa
     ("body", "text"),
     [
         (
-            'say("fatal", "failed to fetch \\"x\\": no")\nsys.exit(3)',
+            'report("fatal", "failed to fetch \\"x\\": no")\nsys.exit(3)',
             'image ended with exit code 3: failed to fetch "x": no',
         ),
         ("sys.exit(1)", "ended with exit code 1: it gave no reason"),
@@ -190,7 +190,7 @@ def test_environment(tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPa
 )
 def test_a_failed_create_leaves_nothing(tmp_path: Path, run_dir: Path, body: str, text: str) -> None:
     before = sorted(run_dir.rglob("*"))
-    given = binary.Given(fake(tmp_path / "src/x", body), run_dir, ROOT, tmp_path / "cache", RELEASE)
+    given = binary.InstallerBuild(fake(tmp_path / "src/x", body), run_dir, ROOT, tmp_path / "cache", RELEASE)
     with pytest.raises(InstallerError) as error:
         binary.create(given, ["image"], lambda level, text: None)
     assert text in str(error.value)
@@ -217,24 +217,24 @@ def test_messages(line: str, wanted: tuple[str, str]) -> None:
 def wait(
     program: Path, directory: Path, own: object, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Outcome, list[tuple[str, str]]]:
-    said: list[tuple[str, str]] = []
+    reported: list[tuple[str, str]] = []
     monkeypatch.setattr(waitfor, "wait_for", own)
     outcome = waitfor.wait_for_by(program, ROOT)(
         "install-complete",
         directory,
-        lambda level, text: said.append((level, text)),
+        lambda level, text: reported.append((level, text)),
         lambda __, ___: None,
         skip_password=True,
     )
-    return outcome, said
+    return outcome, reported
 
 
 def test_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = 'say("info", "Install complete!")\nsay("info", "Login to the console with user: \\"kubeadmin\\", and password: \\"S\\"")'
+    body = 'report("info", "Install complete!")\nreport("info", "Login to the console with user: \\"kubeadmin\\", and password: \\"S\\"")'
     program = fake(tmp_path / "src/x", body)
-    outcome, said = wait(program, tmp_path, lambda *_, **__: Outcome(0, console="https://console"), monkeypatch)
+    outcome, reported = wait(program, tmp_path, lambda *_, **__: Outcome(0, console="https://console"), monkeypatch)
     assert outcome == Outcome(0, console="https://console")
-    assert said == [("info", "Install complete!"), ("info", 'Login to the console with user: "kubeadmin"')]
+    assert reported == [("info", "Install complete!"), ("info", 'Login to the console with user: "kubeadmin"')]
     *words, left, option, level = calls(program)[0]["words"]
     assert words == ["agent", "wait-for", "install-complete", "--dir"] and (option, level) == ("--log-level", "debug")
     assert left != str(tmp_path) and not Path(left).exists()
@@ -250,10 +250,10 @@ def test_a_build_waits_with_its_own_state_alone(tmp_path: Path, run_dir: Path, m
     ):
         (run_dir / name).parent.mkdir(exist_ok=True)
         (run_dir / name).write_text("{}")
-    program = fake(tmp_path / "src/x", 'say("info", f"export KUBECONFIG={here}/auth/kubeconfig")')
-    outcome, said = wait(program, run_dir, lambda *_, **__: Outcome(0), monkeypatch)
+    program = fake(tmp_path / "src/x", 'report("info", f"export KUBECONFIG={here}/auth/kubeconfig")')
+    outcome, reported = wait(program, run_dir, lambda *_, **__: Outcome(0), monkeypatch)
     assert outcome == Outcome(0)
-    assert said == [("info", f"export KUBECONFIG={run_dir}/auth/kubeconfig")]
+    assert reported == [("info", f"export KUBECONFIG={run_dir}/auth/kubeconfig")]
     assert calls(program)[0]["files"] == [".openshift_install_state.json", "auth/kubeconfig"]
 
 
@@ -261,15 +261,15 @@ def test_wait_for_another_release(tmp_path: Path, run_dir: Path, monkeypatch: py
     """It reads the manifests, and refuses those of another release than its own; it finds the programs that it starts."""
     program = fake(
         tmp_path / "src/x",
-        'say("info", os.environ.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE", ""))\nsay("info", shutil.which("nmstatectl") or "")',
+        'report("info", os.environ.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE", ""))\nreport("info", shutil.which("nmstatectl") or "")',
     )
     for manifest, wanted in ((f"spec: {{releaseImage: {RELEASE}}}", RELEASE), ("spec: 1", ""), ("", "")):
         (run_dir / "cluster-manifests").mkdir(exist_ok=True)
         (run_dir / "cluster-manifests/cluster-image-set.yaml").write_text(manifest)
-        outcome, said = wait(program, run_dir, lambda *_, **__: Outcome(0), monkeypatch)
+        outcome, reported = wait(program, run_dir, lambda *_, **__: Outcome(0), monkeypatch)
         assert outcome == Outcome(0)
-        assert said[0] == ("info", wanted)
-        assert said[1][1].endswith("/nmstatectl")
+        assert reported[0] == ("info", wanted)
+        assert reported[1][1].endswith("/nmstatectl")
 
 
 def test_its_failure_ends_the_wait_with_its_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,17 +277,17 @@ def test_its_failure_ends_the_wait_with_its_exit_code(tmp_path: Path, monkeypatc
         clock.sleep(60)
         raise AssertionError("the wait did not end with the program")
 
-    program = fake(tmp_path / "src/x", 'say("error", "Cluster initialization failed")\nsys.exit(6)')
-    outcome, _said = wait(program, tmp_path, own, monkeypatch)
+    program = fake(tmp_path / "src/x", 'report("error", "Cluster initialization failed")\nsys.exit(6)')
+    outcome, _reported = wait(program, tmp_path, own, monkeypatch)
     assert outcome.exit_code == 6
     assert outcome.error.endswith("ended with exit code 6: Cluster initialization failed")
 
 
 def test_a_known_cause_ends_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = fake(tmp_path / "src/x", "subprocess.run(['sleep', '60'])")
-    outcome, said = wait(program, tmp_path, lambda *_, **__: Outcome(5, "master-0 is off"), monkeypatch)
+    outcome, reported = wait(program, tmp_path, lambda *_, **__: Outcome(5, "master-0 is off"), monkeypatch)
     assert outcome == Outcome(5, "master-0 is off")
-    assert said == [("error", "master-0 is off")]
+    assert reported == [("error", "master-0 is off")]
 
 
 def test_what_a_build_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import cluster, cluster_record, store
-from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary import Given
+from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary import InstallerBuild
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.errors import InstallerError
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import Exit
 
@@ -24,7 +24,7 @@ here = pathlib.Path(words[words.index("--dir") + 1])
 found = sorted(str(path.relative_to(here)) for path in here.rglob("*") if path.is_file())
 with open("{calls}", "a") as calls:
     calls.write(json.dumps({{"words": words, "files": found}}) + "\\n")
-def say(level, text):
+def report(level, text):
     print(f"level={{level}} msg={{json.dumps(text)}}", file=sys.stderr, flush=True)
 def bundle():
     (here / "log-bundle-20261126.tar.gz").write_text("logs")
@@ -39,8 +39,8 @@ if what == "create manifests":
 if what == "create cluster":
     (here / "install-config.yaml").unlink(missing_ok=True)
     (here / "metadata.json").write_text("{}")
-    say("info", "Creating infrastructure resources...")
-    say("info", 'Login to the console with user: "kubeadmin", and password: "secret"')
+    report("info", "Creating infrastructure resources...")
+    report("info", 'Login to the console with user: "kubeadmin", and password: "secret"')
 """
 
 
@@ -64,21 +64,21 @@ def calls(tmp_path: Path) -> list[dict[str, list[str]]]:
 
 
 def create(run_dir: Path, program: Path, *, seconds: float = 60) -> tuple[cluster.Result, list[tuple[str, str]]]:
-    said: list[tuple[str, str]] = []
-    given = Given(program, run_dir, ROOT, run_dir.parent / "cache", "registry.test/release:1")
+    reported: list[tuple[str, str]] = []
+    given = InstallerBuild(program, run_dir, ROOT, run_dir.parent / "cache", "registry.test/release:1")
     hosts = cluster.Hosts("192.168.111.9", ("192.168.111.20", "192.168.111.21"), run_dir / "ssh/id_ecdsa")
-    result = cluster.create(given, hosts, lambda level, text: said.append((level, text)), seconds=seconds)
-    return result, said
+    result = cluster.create(given, hosts, lambda level, text: reported.append((level, text)), seconds=seconds)
+    return result, reported
 
 
 def test_a_cluster_is_created_once_and_its_log_is_followed(tmp_path: Path, run_dir: Path) -> None:
     program = fake(tmp_path, CREATED)
-    result, said = create(run_dir, program)
+    result, reported = create(run_dir, program)
     assert result == cluster.Result(changed=True)
     assert [call["words"][:2] for call in calls(tmp_path)] == [["create", "cluster"]]
     assert calls(tmp_path)[0]["words"][2:] == ["--dir", str(run_dir), "--log-level", "debug"]
-    assert ("info", "Creating infrastructure resources...") in said
-    assert ("info", 'Login to the console with user: "kubeadmin"') in said  # without the password
+    assert ("info", "Creating infrastructure resources...") in reported
+    assert ("info", 'Login to the console with user: "kubeadmin"') in reported  # without the password
     assert create(run_dir, program)[0] == cluster.Result(changed=False)
     assert len(calls(tmp_path)) == 1
 
@@ -124,7 +124,7 @@ def test_manifests_of_the_profile_are_added_to_those_of_the_program(tmp_path: Pa
     ],
 )
 def test_exit_codes_are_the_programs(tmp_path: Path, run_dir: Path, code: int, meaning: str) -> None:
-    program = fake(tmp_path, f'say("error", "it broke"); sys.exit({code} if what == "create cluster" else 0)')
+    program = fake(tmp_path, f'report("error", "it broke"); sys.exit({code} if what == "create cluster" else 0)')
     result, __ = create(run_dir, program)
     assert (result.changed, result.exit_code) == (True, code)
     assert result.error == f"{program} create cluster ended with exit code {code}{meaning}: it broke"
@@ -151,29 +151,29 @@ def test_the_programs_own_bundle_is_enough(tmp_path: Path, run_dir: Path) -> Non
 def test_a_gathering_that_fails_hides_nothing(tmp_path: Path, run_dir: Path) -> None:
     body = (
         CREATED
-        + 'if what == "gather bootstrap": say("fatal", "no route"); sys.exit(1)\nsay("error", "no API"); sys.exit(5)'
+        + 'if what == "gather bootstrap": report("fatal", "no route"); sys.exit(1)\nreport("error", "no API"); sys.exit(5)'
     )
-    result, said = create(run_dir, fake(tmp_path, body))
+    result, reported = create(run_dir, fake(tmp_path, body))
     assert (result.exit_code, result.bundle) == (Exit.BOOTSTRAP, "") and result.error.endswith(": no API")
-    assert ("warning", "the logs of the bootstrap could not be gathered: no route") in said
+    assert ("warning", "the logs of the bootstrap could not be gathered: no route") in reported
 
 
 def test_an_interrupted_run_is_continued(tmp_path: Path, run_dir: Path) -> None:
     (run_dir / "metadata.json").write_text("{}")
-    body = 'if what == "destroy bootstrap": say("fatal", "no such domain"); sys.exit(1)'
-    result, said = create(run_dir, fake(tmp_path, body))
+    body = 'if what == "destroy bootstrap": report("fatal", "no such domain"); sys.exit(1)'
+    result, reported = create(run_dir, fake(tmp_path, body))
     assert result == cluster.Result(changed=True)
     assert [" ".join(call["words"][:2]) for call in calls(tmp_path)] == [
         "wait-for bootstrap-complete",
         "destroy bootstrap",
         "wait-for install-complete",
     ]
-    assert ("warning", "the bootstrap machine was not removed, or is gone already: no such domain") in said
+    assert ("warning", "the bootstrap machine was not removed, or is gone already: no such domain") in reported
 
 
 def test_the_time_is_bounded(tmp_path: Path, run_dir: Path) -> None:
     result, __ = create(run_dir, fake(tmp_path, 'if what == "create cluster": time.sleep(600)'), seconds=1)
-    assert result.exit_code == Exit.FAILED and result.error.endswith("create cluster has not ended within 0 minutes")
+    assert result.exit_code == Exit.FAILED and result.error.endswith("create cluster timed out after 0 minutes")
 
 
 def test_a_program_that_cannot_be_started(tmp_path: Path, run_dir: Path) -> None:
@@ -189,8 +189,8 @@ import pathlib
 from ansible_collections.agentlab.ocp.plugins.module_utils import signals
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import binary, cluster
 run_dir = pathlib.Path({str(run_dir)!r})
-given = binary.Given(pathlib.Path({str(program)!r}), run_dir, pathlib.Path({str(ROOT)!r}), run_dir.parent / "cache", "")
-with signals.raised():
+given = binary.InstallerBuild(pathlib.Path({str(program)!r}), run_dir, pathlib.Path({str(ROOT)!r}), run_dir.parent / "cache", "")
+with signals.raise_terminated():
     cluster.create(given, cluster.Hosts("", (), run_dir), print, seconds=600)
 """
     process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)

@@ -55,9 +55,9 @@ def test_files_and_modes(sno: Any) -> None:
     modes = {file.stem: mode(file) for file in (path / "cluster-manifests").iterdir()}
     assert modes == dict.fromkeys(MANIFESTS, 0o600) | {"cluster-deployment": 0o640, "cluster-image-set": 0o640}
     assert (path / "rendezvousIP").read_text() == "192.168.111.20"
-    assert "The rendezvous host IP (node0 IP) is 192.168.111.20" in sno.said("info")
-    assert f"Generated ISO at {path / 'agent.x86_64.iso'}." in sno.said("info")
-    assert f"Cluster-Manifests created in: {path / 'cluster-manifests'} and {path / 'mirror'}" in sno.said("info")
+    assert "The rendezvous host IP (node0 IP) is 192.168.111.20" in sno.reported("info")
+    assert f"Generated ISO at {path / 'agent.x86_64.iso'}." in sno.reported("info")
+    assert f"Cluster-Manifests created in: {path / 'cluster-manifests'} and {path / 'mirror'}" in sno.reported("info")
 
 
 def test_second_run_changes_nothing(sno: Any) -> None:
@@ -119,13 +119,13 @@ def test_removed_edit_is_made_again(sno: Any) -> None:
 def test_manifests_next_to_a_new_install_config_are_discarded(sno: Any) -> None:
     sno.write("cluster-manifests/infraenv.yaml", {"kind": "InfraEnv", "spec": {"cpuArchitecture": "s390x"}})
     sno.create("cluster-manifests")
-    assert any(text.startswith("Discarding the InfraEnv Config that was provided") for text in sno.said("warning"))
+    assert any(text.startswith("Discarding the InfraEnv Config that was provided") for text in sno.reported("warning"))
     assert "x86_64" in (sno.path / "cluster-manifests" / "infraenv.yaml").read_text()
 
 
 def test_consume(sno: Any) -> None:
     sno.create("cluster-manifests", consume=True)
-    assert "Consuming Install Config from target directory" in sno.said("info")
+    assert "Consuming Install Config from target directory" in sno.reported("info")
     assert not (sno.path / "install-config.yaml").exists()
     sno.create("image", consume=True)
     assert not (sno.path / "cluster-manifests").exists()
@@ -307,7 +307,7 @@ def test_where_hosts_come_from_is_for_debugging(sno: Any, make: Any, capsys: pyt
     """Upstream shows it with --log-level debug only; the file has it."""
     sno.write("agent-config.yaml", make.agent_config(hosts=[make.host("master-0", 0, "master")]))
     sno.create("image")
-    assert "Using hosts from agent-config.yaml" in sno.said("debug")
+    assert "Using hosts from agent-config.yaml" in sno.reported("debug")
     assert not any("Using hosts from" in text for level, text in sno.log.lines if level != "debug")
     log = Log(sno.path)
     agent_config.hosts_of(make.agent_config(hosts=[make.host("master-0", 0, "master")]), None, RELEASES["4.22"], log)
@@ -445,7 +445,7 @@ def test_early_spec_form_of_agent_config(sno: Any) -> None:
         {"kind": "AgentConfig", "metadata": {"name": "a"}, "spec": {"rendezvousIP": "192.168.111.7"}},
     )
     assert sno.create("image").rendezvous_ip == "192.168.111.7"
-    assert any("spec field is deprecated" in text for text in sno.said("warning"))
+    assert any("spec field is deprecated" in text for text in sno.reported("warning"))
 
 
 def test_mirrors(sno: Any, make: Any) -> None:
@@ -469,7 +469,7 @@ def test_mirrors(sno: Any, make: Any) -> None:
     service = env(sno.files()["/usr/local/share/assisted-service/assisted-service.env"])
     assert service["PUBLIC_CONTAINER_REGISTRIES"] == "127.0.0.1:9,quay.io"
     assert service["OPENSHIFT_INSTALL_RELEASE_IMAGE_MIRROR"] == make.release.replace("127.0.0.1:9", "virthost:5000")
-    assert 'Mirror registry "virthost:5000" is not found in pullSecret' in sno.said("warning")
+    assert 'Mirror registry "virthost:5000" is not found in pullSecret' in sno.reported("warning")
     unit = next(unit for unit in sno.ignition()["systemd"]["units"] if unit["name"] == "assisted-service.service")
     assert "-v /etc/containers:/etc/containers " in unit["contents"]
 
@@ -495,7 +495,7 @@ def test_manifests_written_after_the_image_are_not_user_own(sno: Any, make: Any)
     sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
     sno.create("image")
     assert 'location = "other.test/x"' in (sno.path / "mirror/registries.conf").read_text()
-    assert not [text for text in sno.said("warning") if "provided in the target directory" in text]
+    assert not [text for text in sno.reported("warning") if "provided in the target directory" in text]
 
 
 class Killed(BaseException):
@@ -526,7 +526,7 @@ def test_files_of_a_run_that_was_killed_are_not_user_own(
     sno.write("install-config.yaml", make.install_config(imageDigestSources=sources))
     sno.create("cluster-manifests")
     assert 'location = "other.test/x"' in (sno.path / "mirror/registries.conf").read_text()
-    assert not [text for text in sno.said("warning") if "provided in the target directory" in text]
+    assert not [text for text in sno.reported("warning") if "provided in the target directory" in text]
     assert sno.create("cluster-manifests").changed == []
 
 
@@ -609,7 +609,7 @@ def test_an_area_that_grows_is_reported(sno: Any) -> None:
     sno.create("image")
     assert any(
         re.search("ignition content length.*exceeds default embed area size.*increasing final image size", text)
-        for text in sno.said("debug")
+        for text in sno.reported("debug")
     )
     assert "/etc/assisted/extra-manifests/large-0.yaml" in sno.files()
 
@@ -650,7 +650,7 @@ def test_minimal_iso(sno: Any, make: Any) -> None:
     """As upstream's: no root file system inside, one more initramfs, and a URL or a warning."""
     sno.write("agent-config.yaml", make.agent_config(minimalISO=True))
     sno.create("image")
-    assert any("no RootFSURL found for x86_64" in text for text in sno.said("warning"))
+    assert any("no RootFSURL found for x86_64" in text for text in sno.reported("warning"))
     with LiveIsoFiles(sno.path / "agent.x86_64.iso") as (__, files):
         assert "images/pxeboot/rootfs.img" not in files
         assert files["images/assisted_installer_custom.img"] == bytes(2**20)
@@ -718,7 +718,9 @@ def test_fencing_credentials_from_a_file(sno: Any) -> None:
     path = sno.path / "fencing-credentials.yaml"
     path.write_text(text)
     sno.create("image")
-    warnings = [line for line in sno.said("warning") if "Discarding the Fencing Credentials that was provided" in line]
+    warnings = [
+        line for line in sno.reported("warning") if "Discarding the Fencing Credentials that was provided" in line
+    ]
     assert len(warnings) == 1
     assert place not in sno.files()
     sno.create("cluster-manifests", consume=True)
@@ -804,7 +806,7 @@ def test_pxe_files_of_s390x(sno: Any, make: Any) -> None:
     assert (folder / "agent.s390x-generic.ins").read_text().splitlines()[1:] == [
         "agent.s390x-kernel.img 0x0", "agent.s390x-initrd.img 0x2000000", "agent.s390x-initrd.addrsize 0x10408",
     ]  # fmt: skip
-    assert f"Created boot artefacts for s390x in {folder} directory" in sno.said("info")
+    assert f"Created boot artefacts for s390x in {folder} directory" in sno.reported("info")
     assert sno.create("pxe-files", os_image={"s390x": str(base)}).changed == []
 
 
@@ -837,7 +839,7 @@ def test_unconfigured_ignition(directory: Any) -> None:
     assert b"\nPULL_SECRET_TOKEN=ey" in files["/etc/assisted/rendezvous-host.env.template"]
     counts = files["/usr/local/share/start-cluster/start-cluster.env"]
     assert counts == b"REQUIRED_MASTER_NODES=0\nREQUIRED_ARBITER_NODES=0\nREQUIRED_WORKER_NODES=0\n"
-    assert not any("architecture" in text for text in directory.said("warning"))
+    assert not any("architecture" in text for text in directory.reported("warning"))
     service = files["/usr/local/share/assisted-service/assisted-service.env"].decode().splitlines()
     assert service[-1] == "HOST_STAGE_WAITING_FOR_CONTROL_PLANE_TIMEOUT=90m"
     with pytest.raises(InstallerError, match="unknown flag: --interactive"):
@@ -948,7 +950,7 @@ def test_a_template_does_not_replace_user_file(directory: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "reported"),
     [
         (
             "image",
@@ -965,11 +967,11 @@ def test_a_template_does_not_replace_user_file(directory: Any) -> None:
         ("cluster-manifests", None),
     ],
 )
-def test_what_was_not_written_is_reported_first(sno: Any, make: Any, target: str, said: str | None) -> None:
+def test_what_was_not_written_is_reported_first(sno: Any, make: Any, target: str, reported: str | None) -> None:
     sno.write("install-config.yaml", make.install_config(baseDomain="-"))
     with pytest.raises(InstallerError, match="baseDomain"):
         sno.create(target)
-    assert sno.said("error") == ([said] if said else [])
+    assert sno.reported("error") == ([reported] if reported else [])
 
 
 def test_an_external_platform_without_a_name(directory: Any, make: Any) -> None:
@@ -984,7 +986,7 @@ def test_an_external_platform_without_a_name(directory: Any, make: Any) -> None:
 @pytest.mark.parametrize(("profile", "kind", "written"), [
     ("4.22", "UserManaged", {"type": "UserManaged"}), ("4.22", "OpenShiftManagedDefault", None), ("4.20", "UserManaged", None),
 ])  # fmt: skip
-def test_user_managed_load_balancers_are_handed_on(
+def test_user_managed_load_balancers_are_passed_on(
     directory: Any, make: Any, profile: str, kind: str, written: dict[str, str] | None
 ) -> None:
     platform = {
@@ -1016,21 +1018,21 @@ def test_what_is_ignored_is_shown(directory: Any, make: Any) -> None:
     config = make.install_config(platform={"baremetal": section}, controlPlane={"name": "master", "replicas": 3})
     directory.write("install-config.yaml", config)
     directory.create("cluster-manifests")
-    assert "platform.baremetal.defaultMachinePlatform: &{} is ignored" in directory.said("warning")
-    assert "platform.baremetal.externalBridge: br is ignored" in directory.said("warning")
+    assert "platform.baremetal.defaultMachinePlatform: &{} is ignored" in directory.reported("warning")
+    assert "platform.baremetal.externalBridge: br is ignored" in directory.reported("warning")
     vsphere = {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "loadBalancer": {"type": "UserManaged"},
                "defaultMachinePlatform": {"cpus": 4}}  # fmt: skip
     directory.write("install-config.yaml", config | {"platform": {"vsphere": vsphere}})
     directory.create("cluster-manifests")
-    assert "platform.vsphere.loadBalancer: &{UserManaged} is ignored" in directory.said("warning")
-    assert 'platform.vsphere.defaultMachinePlatform: {"cpus":4} is ignored' in directory.said("warning")
+    assert "platform.vsphere.loadBalancer: &{UserManaged} is ignored" in directory.reported("warning")
+    assert 'platform.vsphere.defaultMachinePlatform: {"cpus":4} is ignored' in directory.reported("warning")
     endpoint = {"address": "p.test", "port": 9440}
     nutanix = {"apiVIPs": ["192.168.111.5"], "ingressVIPs": ["192.168.111.4"], "prismAPICallTimeout": 5, "subnetUUIDs": ["s"],
                "prismCentral": {"endpoint": endpoint, "username": "u", "password": "p"},
                "prismElements": [{"endpoint": endpoint, "uuid": "u"}]}  # fmt: skip
     directory.write("install-config.yaml", config | {"platform": {"nutanix": nutanix}})
     directory.create("cluster-manifests")
-    assert "Platform.Nutanix.PrismAPICallTimeout: 5 is ignored" in directory.said("warning")
+    assert "Platform.Nutanix.PrismAPICallTimeout: 5 is ignored" in directory.reported("warning")
 
 
 def test_mirrors_of_unknown_registries_and_mixed_architectures(directory: Any, make: Any) -> None:
@@ -1042,7 +1044,7 @@ def test_mirrors_of_unknown_registries_and_mixed_architectures(directory: Any, m
     )  # fmt: skip
     directory.write("install-config.yaml", config)
     directory.create("cluster-manifests")
-    assert [text for text in directory.said("warning") if "skipping" not in text] == [
+    assert [text for text in directory.reported("warning") if "skipping" not in text] == [
         "Could not determine release architecture for multi arch cluster configuration. Make sure the release is a multi "
         "architecture payload.",
         "imageContentSources is deprecated, please use ImageDigestSources",
@@ -1104,7 +1106,7 @@ def test_graph_names_every_asset() -> None:
     assert '"Install Config" -> "Agent Hosts";' in text
 
 
-def test_another_release_remakes_what_no_one_edited(sno: Any) -> None:
+def test_another_release_remakes_unedited_files(sno: Any) -> None:
     sno.create("cluster-manifests", "image")
     other = "127.0.0.1:9/lab/release@sha256:" + "1" * 64
     sno.create("cluster-manifests", "image", release_image=other)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from ansible_collections.agentlab.ocp.payload.api_server.auth import Local, Refused
+from ansible_collections.agentlab.ocp.payload.api_server.auth import Local, RefusedCall
 from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso import LiveIso
 from ansible_collections.agentlab.ocp.plugins.module_utils.ignition.config import Config, dumps, files_of
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer import credentials, foreign
@@ -46,7 +46,7 @@ def test_the_service_refuses_its_tokens(tmp_path: Path, base_iso: Path) -> None:
         ("agentAuth", "X-Secret-Key", "PULL_SECRET_TOKEN"),
         ("userAuth", "Authorization", "USER_AUTH_TOKEN"),
     ):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RefusedCall) as refused:
             service.authorize([scheme], {header: values[name]})
         assert refused.value.status == 401
 

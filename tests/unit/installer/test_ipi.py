@@ -24,7 +24,7 @@ SHA = "0" * 64
 
 def config() -> dict[str, Any]:
     """Return what `configure` writes for the profile compact_ipi."""
-    plan = secrets.into(
+    plan = secrets.with_passwords(
         build.build(profile.load("compact_ipi", PROFILES), "ostest"),
         {"bmc": "password", "registry": "ocp-pass", "registry_http": "x", "nodes": {}},
     )

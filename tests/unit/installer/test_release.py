@@ -64,15 +64,15 @@ def test_it_is_fetched_once(directory: Any, make: Any, registry: Any, files: dic
     create(directory, payload, "image", "pxe-files")
     kernel = directory.path / "boot-artifacts/agent.x86_64-vmlinuz"
     assert kernel.read_bytes() == b"kernel"
-    said = directory.said("info")
-    assert "Extracting base ISO from release payload" in said
+    reported = directory.reported("info")
+    assert "Extracting base ISO from release payload" in reported
     (cached,) = (directory.path / ".cache").rglob("coreos-x86_64.iso")
-    assert f"Base ISO obtained from release and cached at [{cached}]" in said
+    assert f"Base ISO obtained from release and cached at [{cached}]" in reported
     assert "https://example/9.6.1.iso" in directory.files()["/usr/local/share/assisted-service/images.env"]
     registry.requests.clear()
     shutil.rmtree(kernel.parent)
     create(directory, payload)
-    assert f"Using cached Base ISO {cached}" in directory.said("info")
+    assert f"Using cached Base ISO {cached}" in directory.reported("info")
     assert kernel.exists() and not registry.requests
 
 
@@ -93,7 +93,7 @@ def test_a_cached_image_is_verified_once_and_after_a_change(
         file.write(b"damaged")
     os.utime(cached, ns=(status.st_atime_ns, status.st_mtime_ns))
     create(directory, payload, "image")
-    assert read == [str(cached)] * 2 and "Extracting base ISO from release payload" in directory.said("info")
+    assert read == [str(cached)] * 2 and "Extracting base ISO from release payload" in directory.reported("info")
     assert cached.read_bytes() == files["coreos-x86_64.iso"]
 
 

@@ -211,7 +211,7 @@ def test_hosts_of_the_install_config_came_with_4_15(sno: Any, make: Any) -> None
         files = image(sno, release)
         assert ("/etc/assisted/hostconfig/master-0/role" in files) is used
         assert (
-            any("Platform.Baremetal.Hosts is ignored by release 4.14" in text for text in sno.said("warning"))
+            any("Platform.Baremetal.Hosts is ignored by release 4.14" in text for text in sno.reported("warning"))
             is not used
         )
 
@@ -231,7 +231,7 @@ def test_unconfigured_ignition_of_an_install_config(sno: Any, directory: Any) ->
         sno.create("unconfigured-ignition", release_profile=release)
         config = json.loads((sno.path / "unconfigured-agent.ign").read_text())
         assert any(entry["path"] == "/etc/assisted/manifests/infraenv.yaml" for entry in config["storage"]["files"])
-        assert not [text for text in sno.said("warning") if "ignored" in text]
+        assert not [text for text in sno.reported("warning") if "ignored" in text]
     with pytest.raises(
         InstallerError,
         match=r'generate asset "InfraEnv Config File": configuration file not found: cluster-manifests/infraenv',
@@ -251,8 +251,8 @@ def test_what_is_reported_of_4_18(sno: Any, make: Any) -> None:
     config = make.install_config(controlPlane={"name": "master", "replicas": 1, "hyperthreading": "Disabled"})
     sno.write("install-config.yaml", config)
     sno.create("cluster-manifests", release_profile="4.18")
-    assert "Configuration has 1 master replicas and 0 worker replicas" in sno.said("info")
-    assert "ControlPlane.Hyperthreading: Disabled is ignored" in sno.said("warning")
+    assert "Configuration has 1 master replicas and 0 worker replicas" in sno.reported("info")
+    assert "ControlPlane.Hyperthreading: Disabled is ignored" in sno.reported("warning")
 
 
 @pytest.mark.parametrize(("release", "name"), [("4.21", "BaseIso Image"), ("4.22", "Base ISO Image")])

@@ -58,12 +58,14 @@ def repository(tmp_path: Path) -> Repository:
 
 
 def ensure(
-    repository: Repository, ref: str, said: list[str] | None = None, *, check: bool = False, url: str = ""
+    repository: Repository, ref: str, reported: list[str] | None = None, *, check: bool = False, url: str = ""
 ) -> source.Build:
     """Build below the directory of the repository."""
     here = repository.path.parent
-    say = (said if said is not None else []).append
-    return source.ensure(url or str(repository.path), ref, here / "cache", here / "openshift-install", say, check=check)
+    report = (reported if reported is not None else []).append
+    return source.ensure(
+        url or str(repository.path), ref, here / "cache", here / "openshift-install", report, check=check
+    )
 
 
 def printed(program: Path) -> str:
@@ -73,12 +75,12 @@ def printed(program: Path) -> str:
 def test_a_commit_is_built_once(repository: Repository) -> None:
     """By its commit; the link leads to the build that was asked for last, and the progress names commit and program."""
     first = repository.commit("one")
-    said: list[str] = []
-    made = ensure(repository, "main", said)
+    reported: list[str] = []
+    made = ensure(repository, "main", reported)
     assert made == (first, repository.path.parent / "cache" / first / "openshift-install", True)
     assert printed(repository.path.parent / "openshift-install") == "openshift-install unreleased-one"
-    assert f"building {first}" in said
-    assert any(first[:12] in line for line in said)
+    assert f"building {first}" in reported
+    assert any(first[:12] in line for line in reported)
     assert not ensure(repository, "main").changed
     assert not ensure(repository, first).changed
     second = repository.commit("two")
@@ -101,7 +103,7 @@ def test_branch_tag_and_commit(repository: Repository, scheme: str) -> None:
     assert found == {"v1": first, second: second, second[:9]: second, "main": third, "HEAD": third}
 
 
-def test_uncommitted_changes_are_no_part(repository: Repository) -> None:
+def test_uncommitted_changes_are_not_built(repository: Repository) -> None:
     """The checkout is neither built nor changed."""
     repository.commit("one")
     (repository.path / "hack/build.sh").write_text("#!/bin/sh\nexit 1\n")
@@ -189,10 +191,10 @@ def test_a_build_without_end_is_ended(repository: Repository, monkeypatch: pytes
     monkeypatch.setattr(source, "_SILENT", 0.5)
     mark = repository.path.parent / "pid"
     repository.commit("one", f"sleep 1000 & echo $! > {mark}; wait")
-    said: list[str] = []
-    with pytest.raises(InstallerError, match="has not ended within"):
-        ensure(repository, "main", said)
-    assert any("has been running for" in line for line in said)
+    reported: list[str] = []
+    with pytest.raises(InstallerError, match="timed out after"):
+        ensure(repository, "main", reported)
+    assert any("has been running for" in line for line in reported)
     state = subprocess.run(
         ["ps", "-o", "stat=", "-p", mark.read_text().strip()], capture_output=True, text=True, check=False
     )
@@ -222,7 +224,7 @@ def test_two_runs_build_once(repository: Repository) -> None:
 def test_a_profile_is_refused(build: dict[str, str], text: str) -> None:
     """Before anything is created."""
     with pytest.raises(ProfileError) as error:
-        profile.validated(profile.parse(str({"release": {"installer": build}}), "p.yml"), "ostest")
+        profile.validated_profile(profile.parse(str({"release": {"installer": build}}), "p.yml"), "ostest")
     assert text in str(error.value)
 
 

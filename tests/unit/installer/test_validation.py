@@ -293,7 +293,7 @@ def test_unknown_fields_all_with_their_places(directory: Any, make: Any) -> None
     assert re.search(r'json: unknown field "wrong" \(wrong, line \d+, column \d+\)', text)
     assert exit_code(caught.value) == 3
     directory.create("cluster-manifests", lenient=True)
-    assert any("unknown field" in text for text in directory.said("warning"))
+    assert any("unknown field" in text for text in directory.reported("warning"))
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def test_wrong_types_and_unknown_fields_are_reported_together(directory: Any, ma
         ("cluster-manifests/cluster-image-set.yaml", "v1.ClusterImageSet"),
     ],
 )
-def test_a_text_that_is_no_mapping(directory: Any, name: str, kind: str) -> None:
+def test_a_text_that_is_not_a_mapping(directory: Any, name: str, kind: str) -> None:
     directory.write(name, "This is not a yaml file")
     text = f"failed to unmarshal {name}: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal string into Go value of type {kind}"
     with pytest.raises(InstallerError, match=re.escape(text)):
@@ -484,6 +484,6 @@ def test_ignored_fields_are_reported(directory: Any, make: Any) -> None:
     change = {"controlPlane": {"hyperthreading": "Disabled"}, "bootstrapInPlace": {"installationDisk": "/dev/sda"}}
     directory.write("install-config.yaml", merged(make.install_config(), change))
     directory.create("cluster-manifests")
-    said = directory.said("warning")
-    assert "controlPlane.hyperthreading: Disabled is ignored" in said
-    assert "bootstrapInPlace.installationDisk: /dev/sda is ignored" in said
+    reported = directory.reported("warning")
+    assert "controlPlane.hyperthreading: Disabled is ignored" in reported
+    assert "bootstrapInPlace.installationDisk: /dev/sda is ignored" in reported

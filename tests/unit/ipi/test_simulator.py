@@ -85,20 +85,20 @@ class Requests:
 
 
 def provisioned(run_dir: Path, ironic: Requests) -> tuple[masters.Masters, list[str]]:
-    said: list[str] = []
-    nodes = masters.Masters(lab.load(run_dir), {"ignition": {}}, lambda level, text: said.append(text))
+    reported: list[str] = []
+    nodes = masters.Masters(lab.load(run_dir), {"ignition": {}}, lambda level, text: reported.append(text))
     nodes.start(cast(Ironic, ironic))
     end = time.monotonic() + 10
-    while len(nodes.left) > bool(nodes.failure):
+    while len(nodes.unwritten) > bool(nodes.failure):
         assert time.monotonic() < end
         time.sleep(0.01)
-    return nodes, said
+    return nodes, reported
 
 
 def test_a_master_is_enrolled_inspected_and_deployed_with_its_config(run_dir: Path) -> None:
     ironic = Requests()
-    nodes, said = provisioned(run_dir, ironic)
-    assert nodes.left == [] and nodes.failure == ""
+    nodes, reported = provisioned(run_dir, ironic)
+    assert nodes.unwritten == [] and nodes.failure == ""
     assert sorted(ironic.seen) == ["master-0", "master-1", "master-2"]
     enrol, *requests = ironic.seen["master-1"]
     assert enrol == ("enrol", "ca.crt", {"deploy_interface": "custom-agent", "inspect_interface": "agent"})
@@ -112,16 +112,16 @@ def test_a_master_is_enrolled_inspected_and_deployed_with_its_config(run_dir: Pa
             "deploy_steps": [step],
         },
     ]
-    states = [text.split(": ")[1] for text in said if "master-1" in text]
+    states = [text.split(": ")[1] for text in reported if "master-1" in text]
     assert states == ["registering", "inspecting", "available", "provisioning", "provisioned"]
 
 
 def test_after_a_failure_only_what_is_left_is_provisioned(run_dir: Path) -> None:
     nodes, __ = provisioned(run_dir, Requests(broken="master-2"))
     assert nodes.failure == "master-2: active: deploy failed: no disk"
-    assert [node["name"] for node in nodes.left] == ["master-2"]
+    assert [node["name"] for node in nodes.unwritten] == ["master-2"]
     again = Requests()
-    assert provisioned(run_dir, again)[0].left == [] and [*again.seen] == ["master-2"]
+    assert provisioned(run_dir, again)[0].unwritten == [] and [*again.seen] == ["master-2"]
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_a_medium_gets_the_place_that_the_disks_leave(medium: str, bus: str, fir
     assert not domain.set_media(machine, "m", ["/agent.iso"], medium)
     tree = ET.fromstring(machine.xml)
     assert orders(tree)["sdx"] == order and tree.findall("devices/disk")[-1].find("target").get("bus") == bus
-    assert difference(domain.defined(machine), wanted) is None
+    assert difference(domain.definition_of(machine), wanted) is None
     assert domain.set_media(machine, "m", [], medium)
     assert difference(ET.fromstring(machine.xml), wanted) is None
 

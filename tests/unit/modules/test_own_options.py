@@ -31,7 +31,7 @@ def nft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
 
-def run(name: str, *, check: bool = False, **arguments: Any) -> dict[str, Any]:
+def run(name: str, /, *, check: bool = False, **arguments: Any) -> dict[str, Any]:
     given = arguments | {"_ansible_check_mode": check, "_ansible_diff": True, "_ansible_remote_tmp": "/tmp"}
     done = subprocess.run(
         [sys.executable, "-c", f"import {MODULES}.{name} as m; m.main()"],
@@ -142,7 +142,7 @@ def test_gather_of_any_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(gather.subprocess, "run", answer)
     monkeypatch.setattr(gather.Gatherer, "_service", lambda self: self._json("assisted/cluster.json", {}))
-    of = gather.Elsewhere({"master-0": "192.0.2.10"}, "192.0.2.10", Path("/keys/mine"))
+    of = gather.ExternalCluster({"master-0": "192.0.2.10"}, "192.0.2.10", Path("/keys/mine"))
     found = gather.Gatherer(of, tmp_path / "assets", tmp_path / "report", (None, "user")).run()
     assert set(found.missing) == {"OpenShift API"} and found.causes == []
     assert "hosts/master-0/journal.log" in found.files and "/keys/mine" in asked and "core@192.0.2.10" in asked

@@ -23,8 +23,8 @@ def test_every_module_documents_what_it_imports(name: str) -> None:
     """None of 24 had `requirements:`."""
     code = (
         f"import {PACKAGE}.modules.{name} as module, yaml\n"
-        f"from {PACKAGE}.module_utils._deps import wanted\n"
-        "print(yaml.safe_dump([wanted(), yaml.safe_load(module.DOCUMENTATION).get('requirements', [])]))"
+        f"from {PACKAGE}.module_utils._deps import wanted_distributions\n"
+        "print(yaml.safe_dump([wanted_distributions(), yaml.safe_load(module.DOCUMENTATION).get('requirements', [])]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     imported, documented = yaml.safe_load(done.stdout)
@@ -52,7 +52,7 @@ def test_all_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -
     _deps.optional("yaml", "PyYAML")
     first = _deps.optional("no_such_library.part", "no-such-library")
     _deps.optional("another_one", "another-one")
-    assert _deps.wanted() == ["another-one", "no-such-library", "PyYAML"]
+    assert _deps.wanted_distributions() == ["another-one", "no-such-library", "PyYAML"]
     assert _deps.missing() == ["another-one", "no-such-library"]
 
     def use() -> dict[str, Any]:

@@ -54,7 +54,7 @@ _watching: list[Watch] = []
 
 
 class Watch:
-    """What happened while it was looked at."""
+    """What happened while it was observed."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
@@ -330,22 +330,22 @@ def test_a_disk_is_one_of_the_inventory(tmp_path: Path, monkeypatch: pytest.Monk
         "/dev/log",
     ):
         with pytest.raises(ValueError, match=f"disk {path} (is not in this host's inventory|was not found)"):
-            disks.known(path)
+            disks.known_disk(path)
     for path in ("/dev/../etc/hostname", "/etc/hostname", "dev/sda", "/dev/disk/../../etc/passwd", "//dev/sda", ""):
         with pytest.raises(ValueError, match="should start with /dev/ and not leave it"):
-            disks.known(path)
+            disks.known_disk(path)
     monkeypatch.setattr(disks, "paths", lambda: {"/dev/null"})  # listed, but a character device
     with pytest.raises(ValueError, match="is not in this host's inventory"):
-        disks.known("/dev/null")
+        disks.known_disk("/dev/null")
     monkeypatch.undo()
     for path in disks.paths():
         if os.path.exists(path):
-            assert disks.known(path) == path
+            assert disks.known_disk(path) == path
 
 
 def test_the_installer_is_given_no_option(machine: Machine, web: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What passes becomes one word after its flag: podman's own options end at the image."""
-    monkeypatch.setattr(disks, "known", lambda value: fields.text("disk", value))
+    monkeypatch.setattr(disks, "known_disk", lambda value: fields.text("disk", value))
     (request,) = good(web)["install"]
     passed = 0
     for path in places(request):
@@ -428,7 +428,7 @@ def test_polling_continues_with_any_pause(value: Any) -> None:
     "instructions", [1, "x", {}, [1], [None], [{}], [{"step_type": 1}], [{"step_type": "inventory", "args": "x"}],
                      [{"step_type": "inventory", "args": [{}]}], [{"step_type": "inventory", "step_id": {}, "args": ["x"]}]], ids=repr,
 )  # fmt: skip
-def test_what_is_no_step_is_not_run(instructions: Any) -> None:
+def test_an_invalid_step_is_not_run(instructions: Any) -> None:
     found = answers_of({"instructions": instructions, "next_instruction_seconds": 1})
     assert not [action for action in found if isinstance(action, protocol.Dispatch)]
 

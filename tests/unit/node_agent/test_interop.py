@@ -132,7 +132,7 @@ async def test_operators_as_the_real_service_reports_them(tmp_path: Path) -> Non
     ]
 
 
-#: Requests that an installation cannot do without.
+#: Requests that an installation requires.
 NEEDED = (
     ("POST", "/v2/infra-envs/x/hosts"),
     ("GET", "/v2/infra-envs/x/hosts/x/instructions"),

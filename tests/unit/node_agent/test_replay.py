@@ -54,35 +54,39 @@ def step_type(exchange: Exchange) -> str:
 
 
 def test_real_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = load("agent")
+    exchanges = load("agent")
     pulled = next(
         json.loads(exchange.request["output"])
-        for exchange in said
+        for exchange in exchanges
         if step_type(exchange) == "container-image-availability"
     )
     monkeypatch.setattr(
         Engine, "needed_images", lambda self, cluster: tuple(image["name"] for image in pulled["images"])
     )
-    install = next(at for at, exchange in enumerate(said) if exchange.path.endswith("/actions/install"))
-    before, after = said[:install], said[install:]
+    install = next(at for at, exchange in enumerate(exchanges) if exchange.path.endswith("/actions/install"))
+    before, after = exchanges[:install], exchanges[install:]
     assert {"inventory", "connectivity-check", "ntp-synchronizer", "domain-resolution", "verify-vips", "free-network-addresses"} <= {
         step_type(exchange) for exchange in before
     }  # fmt: skip
     assert {"installation-disk-speed-check", "install"} <= {step_type(exchange) for exchange in after}
-    assert {step_type(exchange) for exchange in said} - {""} <= set(STEPS)
+    assert {step_type(exchange) for exchange in exchanges} - {""} <= set(STEPS)
 
-    image = next(exchange.request["discovery_agent_version"] for exchange in said if exchange.path.endswith("/hosts"))
+    image = next(
+        exchange.request["discovery_agent_version"] for exchange in exchanges if exchange.path.endswith("/hosts")
+    )
 
     async def main() -> None:
         async with Lab(tmp_path, {**ENVIRONMENT, "AGENT_DOCKER_IMAGE": image}) as lab:
             replay = speaker(lab)
             for exchange in before:
-                await replay.say(exchange)
-            cluster = next(replay.ids[exchange.answer["id"]] for exchange in said if exchange.path == f"{V2}/clusters")
+                await replay.send(exchange)
+            cluster = next(
+                replay.ids[exchange.answer["id"]] for exchange in exchanges if exchange.path == f"{V2}/clusters"
+            )
             ready = await lab.until(f"/clusters/{cluster}", lambda found: found["status"] == "ready", 60)
             assert [host["status"] for host in ready["hosts"]] == ["known"] * 3
             assert {host["requested_hostname"] for host in ready["hosts"]} == {"host-a", "host-b", "host-c"}
-            await replay.say(after[0])
+            await replay.send(after[0])
             # What follows answers the steps of this status.
             await lab.until(
                 f"/clusters/{cluster}",
@@ -92,6 +96,6 @@ def test_real_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             for exchange in after[1:]:
                 if step_type(exchange) == "install":
                     await lab.until(f"/clusters/{cluster}", lambda found: found["status"] == "installing", 60)
-                await replay.say(exchange)
+                await replay.send(exchange)
 
     asyncio.run(main())

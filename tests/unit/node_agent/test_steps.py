@@ -39,7 +39,7 @@ from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import
 
 IE, HOST, CLUSTER = (f"{digit}1111111-2222-3333-4444-555555555555" for digit in "abc")
 Write = Callable[[str, str | bytes], None]
-real_disk = disks.known
+real_disk = disks.known_disk
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def write(tmp_path: Path) -> Write:
     [
         ("ABC123", "4C4C4544-0000-2010-8020-80C04F202020", ["52:54:00:00:00:01"], "bbf2dead-374654cb-b32a917afd236656"),
         ("Default string", "4C4C4544-0000-2010-8020-80C04F202020", [], "4c4c4544-0000-2010-8020-80c04f202020"),
-        ("", "03000200-0400-0500-0006-000700080009", ["b", "a", ""], machine_uuid.hashed("a")),
+        ("", "03000200-0400-0500-0006-000700080009", ["b", "a", ""], machine_uuid.md5_uuid("a")),
         ("None", "not a uuid", [""], "deaddead-dead-dead-dead-deaddeaddead"),
     ],
 )
@@ -113,7 +113,7 @@ def test_machine(tmp_path: Path, write: Write) -> None:
         "manufacturer": "QEMU", "product_name": "Standard PC (Q35 + ICH9, 2009)", "serial_number": "unknown", "virtual": True,
     }  # fmt: skip
     assert inventory.tpm(tmp_path) == "2.0"
-    assert gpus.found(tmp_path)[0]["vendor_id"] == "1234"
+    assert gpus.find_gpus(tmp_path)[0]["vendor_id"] == "1234"
 
 
 def block(write: Write, name: str, number: str, gib: int, **files: str) -> None:
@@ -163,10 +163,10 @@ def test_disks(tmp_path: Path, write: Write) -> None:
 
 def test_inventory_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = {"hostname": "h", "disks": [{"name": f"sd{n}", "serial": "x" * 100} for n in range(10)]}
-    text = inventory.limited(whole, 700)
+    text = inventory.limited_json(whole, 700)
     cut = json.loads(text)
     assert len(text) <= 700 and len(cut["disks"]) == 4 and cut["truncation"]["type"] == "partial"
-    assert json.loads(inventory.limited(whole, 0)) == whole
+    assert json.loads(inventory.limited_json(whole, 0)) == whole
     with pytest.raises(ValueError, match="unknown argument --colour=red"):
         inventory.step(["id", "--colour=red"], Context())
 
@@ -216,11 +216,11 @@ def test_disk_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         == f"Could not get I/O performance for path {disk}: disk {disk} should start with /dev/ and not leave it"
     )
     with monkeypatch.context() as patch:
-        patch.setattr(disks, "known", str)
+        patch.setattr(disks, "known_disk", str)
         refused = disk_speed_check.step([json.dumps({"path": str(disk)}), "21"], Context())
     assert refused.error.endswith(f"{disk} is not a block device") and disk.read_bytes() == bytes(1 << 20)
-    monkeypatch.setattr(disks, "known", lambda path: path if path == str(disk) else real_disk(path))
-    monkeypatch.setattr(disk_speed_check, "opened", lambda path: os.open(path, os.O_WRONLY))
+    monkeypatch.setattr(disks, "known_disk", lambda path: path if path == str(disk) else real_disk(path))
+    monkeypatch.setattr(disk_speed_check, "open_disk", lambda path: os.open(path, os.O_WRONLY))
     args = [json.dumps({"path": str(disk)}), "21.5"]
     result = disk_speed_check.step(args, Context())
     answer = json.loads(result.output)
@@ -279,7 +279,9 @@ REQUEST = {
 @pytest.fixture
 def two_disks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The devices of REQUEST count as disks of this machine."""
-    monkeypatch.setattr(disks, "known", lambda path: path if path in ("/dev/null", "/dev/zero") else real_disk(path))
+    monkeypatch.setattr(
+        disks, "known_disk", lambda path: path if path in ("/dev/null", "/dev/zero") else real_disk(path)
+    )
 
 
 def test_installer_command() -> None:
@@ -305,10 +307,10 @@ def test_gpus(tmp_path: Path) -> None:
         device.mkdir(parents=True)
         for name, value in zip(("class", "vendor", "device"), values, strict=True):
             (device / name).write_text(f"0x{value}\n")
-    assert [one["address"] for one in gpus.found(tmp_path)] == ["00:01.0", "00:02.0", "00:03.0"]
+    assert [one["address"] for one in gpus.find_gpus(tmp_path)] == ["00:01.0", "00:02.0", "00:03.0"]
     config = tmp_path / "gpus.yaml"
     config.write_text('# by hand\nclasses:\nvendors:\n  - "0302 10de"  # NVIDIA\nmodels:\n- 0200808610d3\n')
-    found = gpus.found(tmp_path, gpus.config(config))
+    found = gpus.find_gpus(tmp_path, gpus.config(config))
     assert [(one["vendor_id"], one["device_id"]) for one in found] == [("10de", "20b0"), ("8086", "10d3")]
     config.write_text("toasters:\n")
     with pytest.raises(ValueError, match=r"gpus\.yaml, line 1: 'toasters:': want one of classes"):

@@ -321,9 +321,9 @@ def test_stops_at_once(service: FakeAssisted) -> None:
             assert time.monotonic() < end and process.poll() is None
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=20)[1]
+    printed = process.communicate(timeout=20)[1]
     (ident,) = service.clusters
-    assert process.returncode == 130 and said.endswith(
+    assert process.returncode == 130 and printed.endswith(
         f"agentlab swarm: stopped without cleanup; left behind: swarm-0 {ident}\n"
     )
 
@@ -523,7 +523,7 @@ def test_samples_of_several_machines() -> None:
         sample(1.9, active=1, requests_per_s=4, hosts={"known": 1}),
     ]
     late = [sample(2.8, active=3, requests_per_s=7, p99_ms=9, hosts={"known": 3})]
-    found = report.aligned([early, late, []])
+    found = report.align_series([early, late, []])
     assert [(one["t"], one["active"], one["requests_per_s"], one["p99_ms"], one["hosts"]) for one in found] == [
         (1, 2, 10, 5, {"known": 2}), (2, 1, 4, 0, {"known": 1}), (3, 3, 7, 9, {"known": 4}),
     ]  # fmt: skip

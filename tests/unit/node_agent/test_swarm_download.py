@@ -82,7 +82,7 @@ def test_each_host_downloads_what_its_machine_would(service: FakeAssisted, image
     edges = ["bytes=0-65535", f"bytes={SIZE - 65536}-{SIZE - 1}"]
     between = ["bytes=65536-1114111", "bytes=1114112-2162687", f"bytes=2162688-{SIZE - 1}"]
     assert sorted(images.ranges) == sorted(2 * [*edges, *between, ""])
-    whole = report.merged([result, result])
+    whole = report.merge_reports([result, result])
     assert whole["downloaded_bytes"]["iso"] == 4 * (SIZE + 65536) and whole["time_to_download"]["iso"]["count"] == 4
     assert "Time to download a file" in page.page(whole)
 

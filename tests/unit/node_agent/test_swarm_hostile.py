@@ -71,11 +71,11 @@ def test_any_answer_is_taken_or_named(path: str, discover: bool, service: FakeAs
             **usual,
             next(part for part in usual if part.endswith(path)): lambda odd=odd: web.json_response(odd),
         }
-        said = run(Settings(service.url, clusters=1, discover=discover, duration=0.1, **FAST))
+        reported = run(Settings(service.url, clusters=1, discover=discover, duration=0.1, **FAST))
         assert (
-            said.startswith((service.url, f"GET {service.url}", f"POST {service.url}", "cluster "))
-            and said.isprintable()
-        ), (odd, said)
+            reported.startswith((service.url, f"GET {service.url}", f"POST {service.url}", "cluster "))
+            and reported.isprintable()
+        ), (odd, reported)
 
 
 def test_an_answer_without_end_is_not_read(service: FakeAssisted, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,6 +86,6 @@ def test_an_answer_without_end_is_not_read(service: FakeAssisted, monkeypatch: p
     assert "the answer is longer than 1048576 bytes" in run(Settings(service.url, **FAST))
 
 
-def test_a_message_of_the_service_is_no_command_of_a_terminal(service: FakeAssisted) -> None:
+def test_a_message_of_the_service_is_not_a_command_of_a_terminal(service: FakeAssisted) -> None:
     service.instead = {"component": lambda: web.json_response({"code": 401, "message": "no\x1b[2J"}, status=401)}
     assert "[401] no [2J" in run(Settings(service.url, **FAST))

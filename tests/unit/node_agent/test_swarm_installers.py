@@ -70,7 +70,7 @@ def whys(result: dict[str, Any]) -> str:
 def test_clusters_are_installed_by_programs(
     service: FakeAssisted, ours: dict[str, Any], folder: Path, topology: str, share: float, hosts: int
 ) -> None:
-    """All but the bootstrap host of several, whose installer needs a Kubernetes API, which the dry-run mode has not."""
+    """All but the bootstrap host of several, whose installer needs a Kubernetes API, which the dry-run mode lacks."""
     service.keep = True
     settings = Settings(service.url, topology={topology: 1}, share=share, **ours, **FAST | {"stall": 30.0})
     result = run(settings)
@@ -103,7 +103,7 @@ def test_the_report_compares_both_kinds(service: FakeAssisted, ours: dict[str, A
     text = page.page(whole)
     assert f"{ours['installer']} runs on" in text and f"{ours['controller']} runs for" in text
     assert "controllers that are programs" in text and "v2CompleteInstallation" in text and INSTALLER in text
-    again = report.merged([whole, whole])
+    again = report.merge_reports([whole, whole])
     assert again["kinds"]["controllers"] == 2 * result["kinds"]["controllers"]
     count = result["program_controller_operations"]["complete"]["count"]
     assert again["program_controller_operations"]["complete"]["count"] == 2 * count

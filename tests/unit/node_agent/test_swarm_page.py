@@ -34,7 +34,7 @@ def test_each_cluster_has_a_row_and_those_not_installed_are_first() -> None:
 
 
 def test_reports_of_machines_have_the_clusters_of_all() -> None:
-    both = report.merged([made("installed"), made("error", "installed")])
+    both = report.merge_reports([made("installed"), made("error", "installed")])
     assert [row["end"] for row in both["outcomes"]] == ["installed", "error", "installed"]
 
 
@@ -48,8 +48,8 @@ def test_settings_are_as_the_command_line_takes_them() -> None:
 def test_operations_have_the_names_of_the_api() -> None:
     shown = page.page(made("installed"))
     assert "<td>v2RegisterHost</td>" in shown and shown.count("<td>v2PostStepReply, inventory</td>") == 2
-    assert operations.shown("bootstrap.ign") == "V2DownloadClusterFiles, bootstrap.ign"
-    assert operations.shown("set up") == "set up"
+    assert operations.shown_name("bootstrap.ign") == "V2DownloadClusterFiles, bootstrap.ign"
+    assert operations.shown_name("set up") == "set up"
 
 
 def test_every_request_to_the_service_has_its_operation() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm import main, page
 from ansible_collections.agentlab.ocp.payload.node_agent.swarm.settings import THRESHOLDS, Settings, SwarmError
-from ansible_collections.agentlab.ocp.payload.node_agent.swarm.verdict import FIGURES, exceeded, problems
+from ansible_collections.agentlab.ocp.payload.node_agent.swarm.verdict import FIGURES, exceeded_thresholds, problems
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.fake_assisted import FakeAssisted
 from ansible_collections.agentlab.ocp.tests.unit.node_agent.test_swarm import FAST, run
 
@@ -22,10 +22,10 @@ def test_a_good_run(result: dict[str, Any], capsys: pytest.CaptureFixture[str]) 
     assert problems(result) == [] and main.conclude(result) == 0
     assert "<dt>Verdict</dt>" in page.page(result) and ">passed</dd>" in page.page(result)
     result["settings"]["thresholds"] = dict.fromkeys(THRESHOLDS, 1e9)
-    assert exceeded(result) == []
+    assert exceeded_thresholds(result) == []
     result["resources"]["kib_per_agent"] = 28.0  # one host may fit into what the process already had
     result["settings"]["thresholds"] = {name: 0.0 for name in THRESHOLDS if "error" not in name}
-    assert [line.split()[1] for line in exceeded(result)] == ["poll-delay", "latency", "installed", "memory"]
+    assert [line.split()[1] for line in exceeded_thresholds(result)] == ["poll-delay", "latency", "installed", "memory"]
     assert main.conclude(result) == 1
     assert "agentlab swarm: threshold memory (KiB of memory per agent): " in capsys.readouterr().err
 

@@ -378,7 +378,7 @@ def test_machine_that_reports_nonsense(tmp_path: Path, tool: Tool) -> None:
                    "proc/meminfo": "MemTotal:\n", "sys/devices/system/memory/block_size_bytes": "0x?\n"})  # fmt: skip
     processor = inventory.cpu(tmp_path)
     assert (processor["count"], processor["frequency"], processor["model_name"]) == (5, 0.0, "IBM 8561")
-    assert inventory.listed("0-") == 1 and inventory.listed("x") == inventory.listed("") == 0
+    assert inventory.count_listed("0-") == 1 and inventory.count_listed("x") == inventory.count_listed("") == 0
     assert inventory.memory(tmp_path)["physical_bytes"] == 0
     put(tmp_path, {"sys/class/dmi/id/sys_vendor": "Microsoft Corporation\n"})
     tool("systemd-detect-virt", "echo none; exit 1")
@@ -397,7 +397,7 @@ def test_gpu_names(tmp_path: Path) -> None:
             "usr/share/misc/pci.ids": known,
         },
     )
-    assert gpus.found(tmp_path) == [
+    assert gpus.find_gpus(tmp_path) == [
         {
             "address": "00:02.0",
             "vendor_id": "10de",
@@ -467,7 +467,7 @@ def test_nothing_but_references_reaches_podman(tool: Tool) -> None:
 def test_install_requests_as_the_upstream_refuses_them(
     change: dict[str, Any], problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disks, "known", str)
+    monkeypatch.setattr(disks, "known_disk", str)
     request = {"cluster_id": UUID, "infra_env_id": UUID, "host_id": UUID, "role": "master", "boot_device": "/dev/null",
                "installer_args": '["--append-karg", "ip=dhcp", "-n"]', "controller_image": "reg:5000/c@sha256:12",
                "installer_image": "reg.example/i:1", "proxy": {"http_proxy": "http://u:p@h:1"}, "service_ips": ["192.0.2.1"]}  # fmt: skip
@@ -499,7 +499,7 @@ def test_rehearsal(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ntp_synchronizer.step(['{"ntp_source":"192.0.2.1"}'], DRY).output == '{"ntp_sources":[]}'
     assert '"succeeded"' in vips_verifier.step(['[{"vip":"192.0.2.10","vip_type":"api"}]'], DRY).output
     assert not log.exists()
-    told = inventory.rehearsed(
+    told = inventory.rehearsed_inventory(
         {
             "hostname": "h",
             "interfaces": [{"name": "lo", "ipv4_addresses": []}, {"name": "e", "ipv4_addresses": ["1.1.1.1/8"]}],
@@ -533,7 +533,7 @@ def test_last_instruction_is_given_its_time() -> None:
         conversation.send(False)
 
 
-def test_names_that_are_no_names() -> None:
+def test_invalid_names() -> None:
     with pytest.raises(ValueError, match="must have a domain name"):
         domain_resolution.step(['{"domains":[{}]}'], Context())
     with pytest.raises(ValueError, match="must have a domain name"):

@@ -53,7 +53,7 @@ class Api:
 
     phase = "Succeeded"
 
-    def again(self) -> Api:
+    def another_client(self) -> Api:
         return self
 
     def get(self, path: str) -> Any:
@@ -543,7 +543,7 @@ def test_whose_taints_must_go(
     assert controller_of(played, cluster, invoker=invoker, openshift_version=version).must_untaint(known) is goes
 
 
-def test_nodes_that_no_one_initializes_lose_their_taint(played: FakeService) -> None:
+def test_uninitialized_nodes_lose_their_taint(played: FakeService) -> None:
     played.answers["GET /v2/clusters/c?exclude-hosts=false"] = (
         200,
         {"hosts": [node_host("w0", "Joined"), node_host("w1", "Joined")]},
@@ -639,7 +639,7 @@ def test_bare_metal_hosts_get_their_machines_and_are_paused_no_longer() -> None:
     assert hand_over(cluster) and len(cluster.patches) == before, "nothing is left to do"
 
 
-def test_bare_metal_hosts_that_no_one_watches_get_the_status_of_their_annotation() -> None:
+def test_unwatched_bare_metal_hosts_get_the_status_of_their_annotation() -> None:
     cluster = Cluster()
     bare_metal(cluster, "m0", {"consumerRef": {"name": "x-master-0"}}, status='{"poweredOn": true}')
     assert hand_over(cluster)

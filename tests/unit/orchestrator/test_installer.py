@@ -426,7 +426,7 @@ def test_a_bootstrap_host_gets_some_name_if_it_has_none(
 
 
 @pytest.mark.parametrize("goes", [True, False])
-def test_the_bootstrap_host_initializes_nodes_that_no_one_else_does(
+def test_the_bootstrap_host_initializes_nodes_without_a_cloud_provider(
     played: FakeService, host: Path, bootstrap: Member, monkeypatch: pytest.MonkeyPatch, goes: bool
 ) -> None:
     """A node that waits for its cloud provider does not become ready; it does when the taint is gone."""

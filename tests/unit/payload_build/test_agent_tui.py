@@ -139,7 +139,7 @@ def test_another_host_is_the_rendezvous_host(answers: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"), [("", "<blank> is not an IP address"), ("1.2.3", "1.2.3 is not an IP address")]
 )
-def test_what_is_no_address_is_not_saved(text: str, shown: str) -> None:
+def test_an_invalid_address_is_not_saved(text: str, shown: str) -> None:
     host = Host(answers=True)
     dialog = host.dialog()
     do(dialog, *text, "tab", "enter")

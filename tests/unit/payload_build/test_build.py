@@ -125,35 +125,35 @@ def test_code_of_the_images() -> None:
 def test_an_image_has_what_its_programs_import_and_no_more(tmp_path: Path) -> None:
     """The modules are imported from a copy with nothing else in it; imports in functions are among the files, too."""
     for name in (Component.ORCHESTRATOR, Component.HYPERKUBE, Component.API_SERVER):
-        files = code.needed(components.COMPONENTS[name].programs.values())
-        code.copied(tmp_path / name, files)
+        files = code.needed_files(components.COMPONENTS[name].programs.values())
+        code.copy_files(tmp_path / name, files)
         modules = [".".join(path.with_suffix("").parts) for path in files if path.suffix == ".py"]
         imports = "\n".join(f"import {components.PACKAGE}.{module.removesuffix('.__init__')}" for module in modules)
         environment = os.environ | {"PYTHONPATH": str(tmp_path / name / code.PREFIX)}
         subprocess.run([sys.executable, "-c", imports], env=environment, check=True, timeout=300)
-        assert {path for path in code.needed(modules) if path.suffix == ".py"} >= {
+        assert {path for path in code.needed_files(modules) if path.suffix == ".py"} >= {
             path for path in files if path.suffix == ".py"
         }
-    orchestrator = code.needed(["payload.orchestrator.installer"])
+    orchestrator = code.needed_files(["payload.orchestrator.installer"])
     assert Path("payload/node_agent/logs_sender.py") in orchestrator
     assert not any(
         path.is_relative_to("payload/api_server") or path.is_relative_to("plugins/module_utils/plan")
         for path in orchestrator
     )
-    assert Path("payload/cluster/kubelet.py") in code.needed(
+    assert Path("payload/cluster/kubelet.py") in code.needed_files(
         ["payload.cluster.hyperkube"]
     )  # which imports it when it is called
 
 
 def test_files_that_modules_read_are_in_the_image() -> None:
-    service = code.needed(components.COMPONENTS[Component.API_SERVER].programs.values())
+    service = code.needed_files(components.COMPONENTS[Component.API_SERVER].programs.values())
     assert {*code.FILES, Path("payload/api_server/page.html"), Path("payload/api_server/data/events.yaml")} <= service
 
 
 def test_a_replaced_service_has_the_code_of_programs_that_it_extracts(tmp_path: Path) -> None:
     """Which it calls with nothing but its own image around them."""
     called = components.CALLED[Component.API_SERVER]
-    code.copied(tmp_path, code.needed(called.programs.values()))
+    code.copy_files(tmp_path, code.needed_files(called.programs.values()))
     for name in components.EXTRACTED:
         for path, node in code.executables(components.COMPONENTS[name]).items():
             program = tmp_path / Path(path).name
@@ -167,7 +167,7 @@ def test_a_replaced_service_has_the_code_of_programs_that_it_extracts(tmp_path: 
 
 def test_a_module_that_does_not_exist() -> None:
     with pytest.raises(FileNotFoundError, match=r"payload\.orchestrator\.instaler is not a module of "):
-        code.needed(["payload.orchestrator.instaler"])
+        code.needed_files(["payload.orchestrator.instaler"])
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_two_labs_that_need_a_payload_build_it_once(bottom: build.Builder, monke
     monkeypatch.setattr(build, "require", lambda *_: None)
     monkeypatch.setattr(build.Builder, "_payload", payload)
     both = [
-        dataclasses.replace(bottom, say=lambda text: waits.set() if "waiting for another build" in text else None)
+        dataclasses.replace(bottom, report=lambda text: waits.set() if "waiting for another build" in text else None)
     ] * 2
     with futures.ThreadPoolExecutor() as pool:
         results = sorted(pool.map(build.Builder.ensure, both), key=lambda result: result[1])

@@ -53,7 +53,7 @@ def test_a_store_is_not_left_mounted(store: Path) -> None:
 def test_an_image_of_a_store_becomes_a_component(store: Path) -> None:
     tagged(store, "usr/bin/agent")
     assert overrides.check(AGENT, NAME) is Kind.STORE
-    copied = layers.copied(NAME, store / "copied", AGENT)
+    copied = layers.copy_image(NAME, store / "copied", AGENT)
     layout = oci.Layout.create(store / "payload")
     image = layers.adopt(layout, copied, AGENT)
     assert layout.verify(layout.blobs_of(image.digest)) is None
@@ -63,7 +63,7 @@ def test_an_image_of_a_store_without_an_entry_point(store: Path) -> None:
     tagged(store, "usr/bin/other")
     message = f"payload_overrides: {AGENT}: {NAME} has no entry point of {AGENT}: the image must have /usr/bin/agent"
     with pytest.raises(BuildError, match=f"^{message}$"):
-        layers.copied(NAME, store / "copied", AGENT)
+        layers.copy_image(NAME, store / "copied", AGENT)
 
 
 def test_an_image_that_is_not_in_the_store(store: Path) -> None:

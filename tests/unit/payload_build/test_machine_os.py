@@ -318,7 +318,7 @@ def test_progress_is_coreos_installers(installer: types.ModuleType, capsys: pyte
     ]
 
 
-def test_installing_to_what_is_no_disk(installer: types.ModuleType, tmp_path: Path) -> None:
+def test_installing_to_a_file_is_refused(installer: types.ModuleType, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(installer.InstallError, match="not a block device"):
         installer.claim(str(tmp_path / "file"))

@@ -181,7 +181,7 @@ def test_an_export_is_read_back(tmp_path: Path) -> None:
 
 def test_vms_of_an_export_become_existing_machines(tmp_path: Path) -> None:
     plan = made({"topology": "compact", "extra_networks": [{"name": "storage0", "ipv4": "192.168.221.0/24"}]})
-    farm.write(secrets.into(plan, secrets.of(plan, tmp_path)), tmp_path / "run", tmp_path / "ds")
+    farm.write(secrets.with_passwords(plan, secrets.passwords_of(plan, tmp_path)), tmp_path / "run", tmp_path / "ds")
     path = tmp_path / "ds/ostest/ironic_nodes.json"
     again = made(
         {
@@ -201,7 +201,7 @@ def test_nothing_is_created_for_them(tmp_path: Path) -> None:
     complete = profile.complete(given(tmp_path, machine()))
     assert capacity.needs_of(complete).memory_mib == 0
     assert capacity.needs_of(complete, existing=True) == capacity.needs_of(profile.complete({}))
-    assert "password: calvin" not in json.dumps(secrets.without(plan))
+    assert "password: calvin" not in json.dumps(secrets.without_passwords(plan))
 
 
 def test_hosts_in_install_config_have_the_fields_of_the_installer(tmp_path: Path) -> None:

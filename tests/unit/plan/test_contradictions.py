@@ -258,6 +258,6 @@ def test_contradictions_are_refused(text: str, wanted: str, tmp_path: Path) -> N
         "platform: external\nboot: {mode: pxe}\n", "platform: external\n",
     ],
 )  # fmt: skip
-def test_what_is_no_contradiction_is_accepted(text: str, tmp_path: Path) -> None:
+def test_values_without_a_contradiction_are_accepted(text: str, tmp_path: Path) -> None:
     (tmp_path / "p.yml").write_text(text)
     assert profile.load(tmp_path / "p.yml", None, "ostest")

@@ -61,7 +61,7 @@ def leaves(rule: Mapping[str, Any], place: Place = ()) -> Iterator[Place]:
 
 
 def planted(place: Place, text: str) -> dict[str, Any]:
-    """A profile with `text` at `place`, and what the place needs to be looked at."""
+    """A profile with `text` at `place`, and what the place needs to be checked."""
     made: dict[str, Any] = {}
     node: Any = made
     steps = list(place)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import configs, phases, profile
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access, closing
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access, closing_lines
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.build import build
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.checks import check
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.render import table
@@ -61,7 +61,7 @@ def test_hosts_in_install_config() -> None:
 def test_nodes_config() -> None:
     plan = made({**SNO, "addressing": "static", "worker": {"count": 1, "root_device": "/dev/sda"}})
     [host] = configs.nodes_config(plan)["hosts"]
-    [node] = phases.joining(plan)
+    [node] = phases.joining_nodes(plan)
     assert host == {
         "hostname": "worker-0",
         "role": "worker",
@@ -80,7 +80,7 @@ def test_nodes_config() -> None:
         ({**SNO, "nodes": {"worker-0": {"day2": False}}, "topology": "compact"}, (1, 2048)),
     ],
 )
-def test_has_room_for_a_service_of_its_own(raw: dict[str, Any], size: tuple[int, int]) -> None:
+def test_has_memory_for_a_service_of_its_own(raw: dict[str, Any], size: tuple[int, int]) -> None:
     node = next(node for node in made(raw)["nodes"] if node["name"] == "worker-0")
     assert (node["vcpus"], node["memory_mib"]) == size
 
@@ -91,12 +91,12 @@ def test_is_expected_only_after_it_was_added(tmp_path: Path) -> None:
     assert names(phases.present(plan, tmp_path)["nodes"]) == ["master-0"]
     state.begin(tmp_path, phases.ADD_NODES)
     assert names(phases.present(plan, tmp_path)["nodes"]) == ["master-0"]
-    before = "\n".join(closing(Access(plan, tmp_path)))
+    before = "\n".join(closing_lines(Access(plan, tmp_path)))
     assert "agentlab add-nodes --cluster ostest" in before
     assert "worker-0" not in before
     state.finish(tmp_path, phases.ADD_NODES, failed=False)
     assert phases.present(plan, tmp_path) is plan
-    after = "\n".join(closing(Access(plan, tmp_path)))
+    after = "\n".join(closing_lines(Access(plan, tmp_path)))
     assert "worker-0 192.168.111.21" in after
     assert "add-nodes" not in after
 

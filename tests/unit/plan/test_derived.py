@@ -9,14 +9,14 @@ import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.run import TARGETS
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import build, hypervisors, profile
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.created import on_host
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.derived import derived
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.derived import derived_values
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.modes import MODES
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.openshift_install import program
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import Item
 
 
 def of(values: dict[str, Any]) -> dict[str, Any]:
-    return {**derived(build.build(profile.complete({"topology": "sno", **values}), "ostest"))}
+    return {**derived_values(build.build(profile.complete({"topology": "sno", **values}), "ostest"))}
 
 
 USUAL = {
@@ -66,7 +66,7 @@ def test_flow_and_hypervisors() -> None:
         ("hypervisor", {"several": True, "further": False}),
         ("h2", {"several": True, "further": True}),
     ):
-        assert {**derived(hypervisors.view(plan, name))}.items() >= wanted.items()
+        assert {**derived_values(hypervisors.view(plan, name))}.items() >= wanted.items()
 
 
 def test_machines() -> None:
@@ -84,7 +84,7 @@ def test_machines() -> None:
 
 def test_without_a_plan() -> None:
     unknown = {"host": "", "sandbox": False, "booted": [], "mode": "cdrom", "start": "", "joining": "cdrom"}
-    assert derived({}) == {**USUAL, **unknown}
+    assert derived_values({}) == {**USUAL, **unknown}
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def planned(tmp_path: Path, text: str) -> dict[str, Any]:
 
 
 def chosen(node: dict[str, Any]) -> list[str] | None:
-    found = disks.matching(node["disks"], node["root_device"], node.get("root_device_hints"))
+    found = disks.matching_disks(node["disks"], node["root_device"], node.get("root_device_hints"))
     return None if found is None else [disk["name"] for disk in found]
 
 
@@ -74,7 +74,7 @@ def test_the_example_has_one_disk_for_the_hints_of_each_node() -> None:
         "rotational": False,
     }
     for node, host in zip(plan["nodes"], hosts, strict=True):
-        there = hints.accepted(inventory(node), host["rootDeviceHints"])
+        there = hints.disks_accepted(inventory(node), host["rootDeviceHints"])
         assert [disk["serial"] for disk in there] == [
             disk["serial"] for disk in node["disks"] if disk["name"] in (chosen(node) or [])
         ]
@@ -180,15 +180,15 @@ def test_media_are_ejected_at_a_stage_or_after(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("boot: {eject: after, mode: pxe}", "boot.eject is 'after': requires a medium, which the boot mode pxe has not: must be never"),
-        ("boot: {eject: on_rebooting, mode: manual}", "requires a medium, which the boot mode manual has not"),
+        ("boot: {eject: after, mode: pxe}", "boot.eject is 'after': boot mode pxe has no medium; must be `never`"),
+        ("boot: {eject: on_rebooting, mode: manual}", "boot.eject is 'on_rebooting': boot mode manual has no medium"),
         ("boot: {eject: on_rebooting, mode: usb}", "requires a CD: a USB stick is removed after the installation, or never"),
         ("boot: {eject: on_rebooting}\nsnapshots: [ready]", "requires another `boot.eject` than on_rebooting"),
         ("boot: {eject: later}", "must be one of never, on_rebooting, after"),
         ("boot: {mode: pxe}\nfaults: [{kind: slow_media, node: master-0, bytes_per_second: 500000}]",
-         "faults.0.kind is 'slow_media': requires a medium, which the boot mode pxe has not"),
-        ("boot: {mode: pxe}\nfaults: [{kind: boot_order, node: master-0}]", "requires a medium, which the boot mode pxe has not"),
-        ("boot: {mode: usb}\nfaults: [{kind: eject, node: master-0}]", "requires a CD, which the boot mode usb has not"),
+         "faults.0.kind is 'slow_media': requires a medium: boot mode pxe has none"),
+        ("boot: {mode: pxe}\nfaults: [{kind: boot_order, node: master-0}]", "requires a medium: boot mode pxe has none"),
+        ("boot: {mode: usb}\nfaults: [{kind: eject, node: master-0}]", "requires a CD: boot mode usb has none"),
         ("faults: [{kind: slow_media, node: master-0}]", "bytes_per_second"),
         ("faults: [{kind: slow_media, node: master-0, bytes_per_second: 1}]", "must be from 1024 to 1000000000"),
     ],

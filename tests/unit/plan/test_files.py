@@ -144,7 +144,7 @@ def test_a_manifest_of_profile_and_folder_is_refused_before_anything_is_created(
     ]
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_paths_that_are_not_files(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for name in (tmp_path, tmp_path / "fifo", "/dev/zero"):
         with pytest.raises(files.FileError, match="is not a file"):

@@ -46,12 +46,12 @@ def check_text(path: Path, text: str) -> None:
 def test_profile(name: str) -> None:
     plan = build.build(profile.load(name, PROFILES), "ostest")
     check(name, "plan", plan)
-    plan = secrets.into(plan, {"bmc": "password", "registry": "ocp-pass", "registry_http": "x", "nodes": {}})
+    plan = secrets.with_passwords(plan, {"bmc": "password", "registry": "ocp-pass", "registry_http": "x", "nodes": {}})
     install_config = configs.install_config(plan, pull_secret={"auths": {}}, ssh_key="KEY", trust_bundle="CA\n")
     check(name, "install-config", install_config)
     if not plan["installer"].get("bootstrap"):
         check(name, "agent-config", configs.agent_config(plan))
-    if phases.joining(plan):
+    if phases.joining_nodes(plan):
         check(name, "nodes-config", configs.nodes_config(plan))
     check_xml(name, "networks", [network.render(entry, OWNER, private=True) for entry in plan["networks"]])
     first_of_each_role = {node["role"]: node for node in reversed(plan["nodes"])}.values()

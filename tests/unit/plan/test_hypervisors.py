@@ -17,7 +17,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan import (
     rundir,
     stored,
 )
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import carried, virtual
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.machines import own_machines, virtual
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import alike, services
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,7 +77,7 @@ def test_each_hypervisor_sees_a_plan_of_its_own(tmp_path: Path) -> None:
     seen = hypervisors.views(plan)
     assert list(seen) == ["hypervisor", "second", "third"] and seen["hypervisor"] is plan
     assert all(stored.findings(one) == [] for one in seen.values())
-    there = [node["name"] for one in seen.values() for node in carried(one["nodes"])]
+    there = [node["name"] for one in seen.values() for node in own_machines(one["nodes"])]
     assert sorted(there) == [node["name"] for node in plan["nodes"]]
     assert {len(virtual(one["nodes"])) for one in seen.values()} == {5}
     # Nothing has the address or the MAC of another.
@@ -92,7 +92,10 @@ def test_each_hypervisor_sees_a_plan_of_its_own(tmp_path: Path) -> None:
         assert services.names_of(one) == ("bmc",) and not any(
             n["dns"]["hosts"] or n["reservations"] for n in one["networks"]
         )
-        assert {node["console"].startswith(one["hypervisor"]["state_dir"]) for node in carried(one["nodes"])} == {True}
+        assert {node["console"].startswith(one["hypervisor"]["state_dir"]) for node in own_machines(one["nodes"])} == {
+            True
+        }
+        assert one["services"]["process_dir"] == f"{one['hypervisor']['state_dir']}/processes"
         kinds = [item["kind"] for item in created.items(one, name)]
         assert kinds == [
             "sandbox",
@@ -100,7 +103,7 @@ def test_each_hypervisor_sees_a_plan_of_its_own(tmp_path: Path) -> None:
             "network",
             "network",
             "pool",
-            *["domain"] * len(carried(one["nodes"])),
+            *["domain"] * len(own_machines(one["nodes"])),
             "service",
         ]
     # All BMCs have one address for the cluster, and the one behind it knows whose they are.
@@ -123,7 +126,7 @@ def test_the_ends_of_a_tunnel_meet(tmp_path: Path) -> None:
         assert end.mtu == first[end.number].mtu == 1500 and len(end.link) <= 15
     apart = hypervisors.views(planned(tmp_path, APART))
     [end] = hypervisors.ends(apart["second"])
-    assert (end.local, end.remote) == ("192.0.2.2", "192.0.2.1") and not hypervisors.paired(apart["second"], end)
+    assert (end.local, end.remote) == ("192.0.2.2", "192.0.2.1") and not hypervisors.is_paired(apart["second"], end)
     # Clusters that share hosts have other numbers.
     assert end.number != hypervisors.ends(planned(tmp_path, APART, "other"))[0].number
     assert ("tunnel", end.link) in [(item["kind"], item["name"]) for item in created.items(apart["second"], "second")]
@@ -193,8 +196,8 @@ def test_a_plan_with_contradictions_is_refused(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(text: str, wanted: str, tmp_path: Path) -> None:
-    said = problem(text + "\n", tmp_path)
-    assert said.partition(": ")[2] == wanted
+    reported = problem(text + "\n", tmp_path)
+    assert reported.partition(": ")[2] == wanted
 
 
 def test_hypervisors_are_alike() -> None:
@@ -232,5 +235,5 @@ def test_what_a_hypervisor_lacks_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_table_shows_which_nodes_are_where(tmp_path: Path) -> None:
     plan = planned(tmp_path, TWO)
-    said = "second: sandbox agentlab-ostest-second, master-1, worker-0, worker-1"
-    assert hypervisors.described(plan, plan["hypervisors"][0]) == said
+    reported = "second: sandbox agentlab-ostest-second, master-1, worker-0, worker-1"
+    assert hypervisors.hypervisor_line(plan, plan["hypervisors"][0]) == reported

@@ -19,7 +19,7 @@ IQN = "iqn.2024-01.ostest.test.metalkube.org"
 
 
 def planned(text: str) -> Any:
-    return build.build(profile.validated(profile.parse(text, "p.yml"), "ostest"), "ostest")
+    return build.build(profile.validated_profile(profile.parse(text, "p.yml"), "ostest"), "ostest")
 
 
 def test_as_dev_scripts() -> None:
@@ -107,7 +107,7 @@ def test_a_machine_boots_from_the_network_of_its_lun() -> None:
             "faults: [{kind: disk_lost, node: master-1, when: Installing}]\n",
             "is 'disk_lost': requires another boot mode",
         ),
-        ("faults: [{kind: boot_order, node: master-1}]\n", "requires a medium, which the boot mode iscsi has not"),
+        ("faults: [{kind: boot_order, node: master-1}]\n", "requires a medium: boot mode iscsi has none"),
         ("extra_networks: [{name: iscsi, ipv6: 'fd09::/64'}]\n", "extra_networks.0.ipv4: is required"),
         (
             "extra_networks: [{name: iscsi, ipv4: 10.9.0.0/24, interface: eth1, vlan: 5}]\n",
@@ -138,7 +138,7 @@ def test_a_machine_boots_from_the_network_of_its_lun() -> None:
         ("nodes: {worker-1: {day2: true}}\n", "boot.mode is 'iscsi': must be one of redfish, minimal, cdrom, manual"),
         (
             "boot: {mode: iscsi, eject: after}\n",
-            "boot.eject is 'after': requires a medium, which the boot mode iscsi has not",
+            "boot.eject is 'after': boot mode iscsi has no medium",
         ),
         (
             "master: {firmware: bios, root_device: /dev/sdb}\n",

@@ -114,14 +114,14 @@ def test_a_route_has_the_gateway_or_a_next_hop(tmp_path: Path) -> None:
     assert plan["nodes"][0]["network_config"]["routes"]["config"][1] == {
         "destination": "10.10.0.0/16", "next-hop-address": "192.168.111.7", "next-hop-interface": "eth0", "table-id": 254
     }  # fmt: skip
-    assert not switch.wanted(plan)
+    assert not switch.needs_switch(plan)
 
 
 def test_no_lab_without_bonds_and_vlans_has_a_switch() -> None:
     for path in PROFILES.glob("*.yml"):
         plan = build.build(profile.load(path, None), "ostest")
-        assert switch.wanted(plan) == (path.stem == "sno_bond_vlan")
-        assert bool(switch.commands(switch.of_plan(plan))) == switch.wanted(plan)
+        assert switch.needs_switch(plan) == (path.stem == "sno_bond_vlan")
+        assert bool(switch.commands(switch.of_plan(plan))) == switch.needs_switch(plan)
 
 
 def test_each_mode_has_its_ports(tmp_path: Path) -> None:

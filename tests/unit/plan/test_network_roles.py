@@ -55,7 +55,7 @@ def test_each_role_counts_its_own_nics(addressing: str, tmp_path: Path) -> None:
         "ostestbm": [*masters, *workers] if some else [], "storage0": masters if some else [],
         "edge1": workers if some else [], "backup0": [*masters, *workers] if some else [],
     }  # fmt: skip
-    assert stored.findings(plan) == [] and not switch.wanted(plan)
+    assert stored.findings(plan) == [] and not switch.needs_switch(plan)
 
 
 def test_a_network_of_one_role_is_in_the_nmstate_of_its_nodes_alone(tmp_path: Path) -> None:

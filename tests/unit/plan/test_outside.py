@@ -186,7 +186,7 @@ def test_an_image_in_the_folder_of_the_profile(tmp_path: Path) -> None:
     with pytest.raises(
         ProfileError, match=r"machines.0.image is 'disk.qcow2': must be a path from the root or from home"
     ):
-        profile.validated(profile.parse(path.read_text(), "text"), "one")
+        profile.validated_profile(profile.parse(path.read_text(), "text"), "one")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_relative_paths_start_from_the_folder_of_the_profile(tmp_path: Path) -> 
     path.parent.mkdir()
     path.write_text(TEXT)
     source = profile.read(path)
-    found = profile.rooted(source).raw
+    found = profile.rooted_source(source).raw
     assert found == {
         "installer": {
             "ssh_key_file": "~/.ssh/id_rsa.pub",
@@ -59,7 +59,7 @@ def test_a_profile_without_a_file_has_no_relative_paths() -> None:
     with pytest.raises(
         ProfileError, match=r"installer.manifests_dir is 'manifests': must be a path from the root or from home"
     ):
-        profile.validated(profile.parse("installer: {manifests_dir: manifests}\n", "text"), "one")
+        profile.validated_profile(profile.parse("installer: {manifests_dir: manifests}\n", "text"), "one")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def mirrored(raw: dict[str, Any] | None = None) -> tuple[list[dict[str, Any]], d
     """The mirrors and the logins of the job's install-config.yaml; raw: other fields of its `installer`."""
     source = job()
     source.raw["installer"] = source.raw["installer"] | (raw or {})
-    found = build.build(profile.validated(source, "one", files=True), "one")
-    plan = secrets.into(found, secrets.planned(found, Path("/nowhere")))
+    found = build.build(profile.validated_profile(source, "one", files=True), "one")
+    plan = secrets.with_passwords(found, secrets.planned_passwords(found, Path("/nowhere")))
     more = files.mirror_sources(plan["installer"]["mirrors_file"])
     config = configs.install_config(plan, pull_secret={}, ssh_key="", trust_bundle="", more_sources=more)
     return config["imageDigestSources"], json.loads(config["pullSecret"])["auths"]
@@ -128,5 +128,5 @@ def test_files_of_a_job_that_are_wrong(field: str, value: Any, problem: str) -> 
 
 def test_the_record_of_a_job_is_about_the_profile_as_it_is_written() -> None:
     source = job()
-    assert profile_id(source) != profile_id(profile.rooted(source))
+    assert profile_id(source) != profile_id(profile.rooted_source(source))
     assert source.raw["installer"]["manifests_dir"] == "profiles/manifests"

@@ -351,7 +351,7 @@ def test_one_report_has_what_this_host_lacks(tmp_path: Path) -> None:
     assert [item.field for item in caught.value.problems] == ["stak"]
 
 
-def test_a_profile_that_is_no_text(tmp_path: Path) -> None:
+def test_a_profile_that_is_not_text(tmp_path: Path) -> None:
     path = tmp_path / "p.yml"
     path.write_bytes(b"topology: \xff\n")
     with pytest.raises(ProfileError, match=r"p\.yml:1:11: not valid YAML: invalid leading UTF-8 octet"):
@@ -363,7 +363,7 @@ def test_missing_profile_names_the_nearest() -> None:
         profile.load("snoipv4", PROFILES)
 
 
-def test_a_directory_is_no_profile(tmp_path: Path) -> None:
+def test_a_directory_is_not_a_profile(tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match=f"{tmp_path}: is a directory, not a profile"):
         profile.load(tmp_path)
 
@@ -390,13 +390,13 @@ def test_empty_profile_is_the_default() -> None:
 def test_a_directory_that_qemu_cannot_enter() -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as shut:  # mode 0700, and below directories that are open
         directory = Path(shut, "labs/ostest")
-        ((path, value, remedy),) = capacity.closed(directory)
+        ((path, value, remedy),) = capacity.closed_directories(directory)
         assert (path, value) == (("hypervisor", "state_dir"), str(directory))
         assert remedy.startswith(
             f"{shut} has mode 0700, so QEMU's user cannot open disks below it; run `chmod o+x {shut}`"
         )
         Path(shut).chmod(0o711)
-        assert capacity.closed(directory) == []
+        assert capacity.closed_directories(directory) == []
 
 
 def test_capacity() -> None:

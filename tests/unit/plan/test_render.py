@@ -159,7 +159,7 @@ def test_the_drawing_shows_bonds_vlans_and_segments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("faults", "said"),
+    ("faults", "titles"),
     [
         ([], []),
         ([{"kind": "link_down", "node": "master-0", "nic": "eth1"}], ["fault: link_down (when boot, nic eth1)"]),
@@ -168,10 +168,10 @@ def test_the_drawing_shows_bonds_vlans_and_segments() -> None:
          ["fault: link_down (when boot, nic eth0)", "fault: link_down (when boot, nic eth2)"]),
     ],
 )  # fmt: skip
-def test_faults_of_cables_are_on_the_cables(faults: list[dict[str, Any]], said: list[str]) -> None:
+def test_faults_of_cables_are_on_the_cables(faults: list[dict[str, Any]], titles: list[str]) -> None:
     root = ElementTree.fromstring(drawing.svg(_plan({**BONDED, "faults": faults})))
     marks = [group for group in root.iter(f"{SVG}g") if len(group.findall(f"{SVG}line[@class='cut']")) == 2]
-    assert sorted(mark.findtext(f"{SVG}title") or "" for mark in marks) == said
+    assert sorted(mark.findtext(f"{SVG}title") or "" for mark in marks) == titles
 
 
 def test_fencing_is_drawn_at_the_bmcs() -> None:

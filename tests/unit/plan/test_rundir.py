@@ -5,6 +5,7 @@ import json
 import stat
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils import state
@@ -28,11 +29,24 @@ def configure(run: Path) -> list[str]:
 
 def test_the_second_time_nothing_changes(tmp_path: Path) -> None:
     run = tmp_path / "ostest"
-    assert make(run, "compact_ipv6") == ["profile.yaml", "plan.yaml", "inventory.yml", "secrets.json"]
+    assert make(run, "compact_ipv6") == [
+        "profile.yaml", "plan.yaml", "plan.schema.json", "inventory.yml", "secrets.json"
+    ]  # fmt: skip
     assert make(run, "compact_ipv6") == []
     assert make(run, None) == []
     assert (run / "profile.yaml").read_text() == (PROFILES / "compact_ipv6.yml").read_text()
     assert stat.S_IMODE((run / "plan.yaml").stat().st_mode) == 0o600
+
+
+def test_an_editor_finds_the_schema_of_a_plan(tmp_path: Path) -> None:
+    """It is next to the plan, also where the run directory is moved to, and not shown as a difference."""
+    changes = rundir.prepare(tmp_path, "ha_ipv4", PROFILES, "ostest")[1]
+    rundir.write(changes)
+    text = (tmp_path / "plan.yaml").read_text()
+    named = text.splitlines()[0].removeprefix("# yaml-language-server: $schema=")
+    jsonschema.Draft202012Validator(json.loads((tmp_path / named).read_text())).validate(yaml.safe_load(text))
+    [diff] = [change.diff() for change in changes if change.path.name == named]
+    assert diff["before"] == "" and diff["after"] == "the JSON schema of plan.yaml\n"
 
 
 def test_without_a_profile_the_plan_is_as_users_left_it(tmp_path: Path) -> None:
@@ -51,6 +65,18 @@ def test_a_cluster_that_exists_keeps_its_plan(tmp_path: Path) -> None:
     ):
         make(tmp_path, "ha_ipv4")
     assert rundir.prepare(tmp_path, "ha_ipv4", PROFILES, "ostest", refuse=False)[1]
+
+
+def test_the_run_directory_of_another_cluster_is_kept(tmp_path: Path) -> None:
+    make(tmp_path, "sno_ipv4")
+    with pytest.raises(rundir.RunError, match=r"cluster\.name is 'ostest': cluster other needs a run directory"):
+        rundir.prepare(tmp_path, "sno_ipv4", PROFILES, "other")
+
+
+def test_a_damaged_plan_is_made_again(tmp_path: Path) -> None:
+    make(tmp_path, "sno_ipv4")
+    (tmp_path / "plan.yaml").write_text("a: [")
+    assert make(tmp_path, "sno_ipv4") == ["plan.yaml"]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +98,7 @@ def older(run: Path, *fields: str) -> None:
     """Remove fields from the plan of a run, as an older version had none of them."""
     path = run / "plan.yaml"
     plan = yaml.safe_load(path.read_text())
-    for holder in (plan, plan["boot"], *plan["nodes"]):
+    for holder in (plan, plan["boot"], plan["services"], *plan["nodes"]):
         for name in fields:
             holder.pop(name, None)
     path.write_text(yaml.safe_dump(plan))
@@ -84,11 +110,12 @@ def test_a_plan_of_an_older_version(tmp_path: Path) -> None:
     rundir.write(rundir.prepare(run, "ha_ipv4", PROFILES, "one")[1])
     whole = rundir.load_plan(run)
     state.record(run, [{"kind": "sandbox", "name": "agentlab-one", "host": "hypervisor"}])
-    older(run, "snapshots", "endpoints", "script_url", "console")
+    older(run, "snapshots", "endpoints", "script_url", "console", "process_dir")
     with pytest.raises(rundir.RunError) as caught:
         rundir.load_plan(run)
     assert str(caught.value) == (
-        f"{run}/plan.yaml: another version of agentlab made it, it lacks endpoints, nodes.console, boot.script_url, snapshots. "
+        f"{run}/plan.yaml: another version of agentlab made it, it lacks endpoints, nodes.console, "
+        f"services.process_dir, boot.script_url, snapshots. "
         f"Correct it, or make it again: agentlab plan {run}/profile.yaml --cluster one --write"
     )
     rundir.write(rundir.prepare(run, str(run / "profile.yaml"), PROFILES, "one")[1])

@@ -66,5 +66,5 @@ def test_steps_of_an_edited_plan(tmp_path: Path) -> None:
 def test_node_of_a_name(tmp_path: Path) -> None:
     plan = planned(tmp_path, "topology: sno\n")
     assert display.node_of(plan, "master-0") is plan["nodes"][0]
-    with pytest.raises(LabError, match="no node has the name other; there are master-0"):
+    with pytest.raises(LabError, match="unknown node other; nodes: master-0"):
         display.node_of(plan, "other")

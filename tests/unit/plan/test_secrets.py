@@ -38,14 +38,14 @@ def test_they_are_random_and_made_once(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "one/secrets.json").stat().st_mode) == 0o600
 
 
-def test_those_of_the_profile_count_and_are_not_handed_on(tmp_path: Path) -> None:
+def test_those_of_the_profile_count_and_are_not_passed_on(tmp_path: Path) -> None:
     """The defaults of dev-scripts can still be set."""
     services = {"bmc": {"password": "password"}, "registry": {"username": "ocp-user", "password": "ocp-pass"}}
     plan = make(tmp_path / "run", {"services": services, "nodes": {"master-0": {"bmc": {"password": "of-its-own"}}}})
     assert "of-its-own" not in json.dumps(plan) and "ocp-pass" not in json.dumps(plan)
     found = kept(tmp_path / "run")
     assert (found["bmc"], found["registry"], found["nodes"]) == ("password", "ocp-pass", {"master-0": "of-its-own"})
-    whole = secrets.into(plan, secrets.ensure(plan, tmp_path / "run"))
+    whole = secrets.with_passwords(plan, secrets.ensure(plan, tmp_path / "run"))
     assert whole["nodes"][0]["bmc"]["password"] == "of-its-own"
     assert whole["services"]["bmc"]["password"] == "password"
 
@@ -66,7 +66,9 @@ def test_nodes_of_another_profile_leave_none(tmp_path: Path) -> None:
     bmc = kept(tmp_path / "run")["bmc"]
     plan = make(tmp_path / "run", {})
     assert kept(tmp_path / "run")["nodes"] == {}
-    assert secrets.into(plan, secrets.of(plan, tmp_path / "run"))["nodes"][0]["bmc"]["password"] == bmc
+    assert (
+        secrets.with_passwords(plan, secrets.passwords_of(plan, tmp_path / "run"))["nodes"][0]["bmc"]["password"] == bmc
+    )
 
 
 def test_check_mode_writes_none(tmp_path: Path) -> None:

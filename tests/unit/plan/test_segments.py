@@ -61,7 +61,7 @@ def test_validate_compares_the_gateway_of_each_segment(gateway: str, failed: lis
     worker = plan["nodes"][3]
     assert links.needs_check(plan)
     card = {"ifname": "enp1s0", "address": worker["nics"][0]["mac"], "mtu": 1500}
-    seen = links.Seen({"enp1s0": card}, [{"dst": "default", "gateway": gateway, "dev": "enp1s0"}])
+    seen = links.NodeLinks({"enp1s0": card}, [{"dst": "default", "gateway": gateway, "dev": "enp1s0"}])
     assert [one.subject for one in links.findings(plan, worker, seen) if not one.ok] == failed
 
 

@@ -98,7 +98,7 @@ def test_the_report_names_file_line_field_and_value(tmp_path: Path, old: str, ne
     assert row in range(first, first + len(new.splitlines()))
 
 
-def test_a_fact_that_is_no_plan() -> None:
+def test_a_fact_that_is_not_a_plan() -> None:
     with pytest.raises(stored.PlanError) as caught:
         stored.checked({"networks": []})
     assert "agentlab_plan: services: is missing: must be a mapping" in str(caught.value)

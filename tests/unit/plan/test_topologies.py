@@ -51,7 +51,7 @@ def test_counts_sizes_and_fencing(tmp_path: Path) -> None:
         ("master-0", 3, 5120, 30), ("master-1", 3, 5120, 30), ("worker-0", 1, 2048, 25),
     ]  # fmt: skip
     assert "fencing through the BMCs" in drawing.svg(plan)
-    plan = secrets.into(plan, {"bmc": "password", "registry": "x", "registry_http": "x", "nodes": {}})
+    plan = secrets.with_passwords(plan, {"bmc": "password", "registry": "x", "registry_http": "x", "nodes": {}})
     config = configs.install_config(plan, pull_secret={}, ssh_key="", trust_bundle="")
     assert [entry["hostname"] for entry in config["controlPlane"]["fencing"]["credentials"]] == ["master-0", "master-1"]
     plan["installer"]["fencing_by"] = "macAddress"

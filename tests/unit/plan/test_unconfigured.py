@@ -60,7 +60,7 @@ def test_no_screen_in_other_modes(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("topology: sno\nplatform: external", "boot.mode is '{mode}': requires another platform than external"),
-        ("topology: sno\ninstaller: {{fips: true}}", "installer.fips is True: is an argument of the kernel"),
+        ("topology: sno\ninstaller: {{fips: true}}", "installer.fips is True: is a kernel argument"),
         ("topology: sno\nrelease: {{installer: {{git: https://x.test/i.git}}}}", "release.installer.git is 'https://x.test/i.git': makes no"),
         ("topology: compact\nworker: {{count: 1}}\nnodes: {{worker-0: {{day2: true}}}}", "boot.mode is '{mode}': must be one of redfish"),
         ("topology: compact\nfaults: [{{kind: wrong_token, node: master-1}}]", "faults.0.kind is 'wrong_token': requires"),

@@ -241,8 +241,8 @@ def test_an_existing_machine_may_have_more_nics(tmp_path: Path) -> None:
 
 
 def test_a_secret_is_not_shown(tmp_path: Path) -> None:
-    said = problem(laid("pullSecret: 'not json, but secret9secret'"), tmp_path)
-    assert "installer.install_config.pullSecret" in said and "secret9secret" not in said
+    reported = problem(laid("pullSecret: 'not json, but secret9secret'"), tmp_path)
+    assert "installer.install_config.pullSecret" in reported and "secret9secret" not in reported
 
 
 def test_every_caller_refuses(tmp_path: Path) -> None:

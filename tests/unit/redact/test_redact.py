@@ -74,7 +74,7 @@ def test_literals_go_in_every_form() -> None:
         )
 
 
-def test_a_word_is_no_literal() -> None:
+def test_a_word_is_not_a_literal() -> None:
     assert redact("the password of the lab", ["password", "lab", ""]) == "the password of the lab"
 
 
@@ -268,7 +268,7 @@ def test_jwt_at_the_cut() -> None:
     assert "eyJhbGci" not in stream(text)
 
 
-def test_deep_nesting_is_no_recursion() -> None:
+def test_deep_nesting_does_not_recurse() -> None:
     text = '{"data":' * 3000 + "{" * 3000
     assert sys.getrecursionlimit() < 3000
     assert len(redact(text)) == len(text)

@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.agentlab.ocp.plugins.module_utils.release.builder import Builder, Ensured, Wanted, ensure
+from ansible_collections.agentlab.ocp.plugins.module_utils.release.builder import (
+    Builder,
+    BuildResult,
+    PayloadRequest,
+    ensure,
+)
 
 PAYLOAD = {"hash": "1f", "iso": "/p/base.iso", "directory": "/p"}
 
@@ -28,36 +33,36 @@ class Fake(Builder):
 
 
 def test_a_payload_is_built_once() -> None:
-    builder, wanted = Fake(), Wanted({"cli": "/src/oc", "agent-installer-ui": "/ui"}, version="4.20.0-lab")
+    builder, wanted = Fake(), PayloadRequest({"cli": "/src/oc", "agent-installer-ui": "/ui"}, version="4.20.0-lab")
     words = "--override agent-installer-ui=/ui --override cli=/src/oc --release 4.20.0-lab"
-    assert ensure(builder, wanted, check=True) == Ensured(True, {}, "none", "to be built")
-    assert ensure(builder, wanted) == Ensured(True, PAYLOAD, "none", "1f")
-    assert ensure(builder, wanted) == Ensured(False, PAYLOAD, "1f", "1f")
+    assert ensure(builder, wanted, check=True) == BuildResult(True, {}, "none", "to be built")
+    assert ensure(builder, wanted) == BuildResult(True, PAYLOAD, "none", "1f")
+    assert ensure(builder, wanted) == BuildResult(False, PAYLOAD, "1f", "1f")
     assert builder.calls == [f"build --check {words}"] * 2 + [f"build {words}", f"build --check {words}"]
 
 
 def test_a_forced_build_always_changes() -> None:
     builder = Fake(there=True)
-    assert ensure(builder, Wanted(force=True), check=True).changed
-    assert ensure(builder, Wanted(force=True)) == Ensured(True, PAYLOAD, "1f", "1f")
+    assert ensure(builder, PayloadRequest(force=True), check=True).changed
+    assert ensure(builder, PayloadRequest(force=True)) == BuildResult(True, PAYLOAD, "1f", "1f")
     assert builder.calls == ["build --check", "build --check", "build --force"]
 
 
 @pytest.mark.parametrize("lacking", [0, 2])
 def test_the_storage_gets_what_it_lacks(lacking: int) -> None:
-    builder, wanted = Fake(lacking=lacking), Wanted(storage="/storage")
-    assert ensure(builder, wanted, check=True) == Ensured(True, {}, "none", "to be built")
+    builder, wanted = Fake(lacking=lacking), PayloadRequest(storage="/storage")
+    assert ensure(builder, wanted, check=True) == BuildResult(True, {}, "none", "to be built")
     builder.there = True
     for check in (True, False):
-        assert ensure(builder, wanted, check=check) == Ensured(lacking > 0, PAYLOAD, "1f", "1f", pushed=lacking)
+        assert ensure(builder, wanted, check=check) == BuildResult(lacking > 0, PAYLOAD, "1f", "1f", pushed=lacking)
     push = "push /storage --payload /p"
     assert [call for call in builder.calls if call.startswith("push")] == [f"{push} --check", push]
 
 
 def test_ironic_is_made_of_the_iso() -> None:
-    builder, wanted = Fake(there=True), Wanted(ironic=True)
+    builder, wanted = Fake(there=True), PayloadRequest(ironic=True)
     assert ensure(builder, wanted, check=True).payload == PAYLOAD
-    assert ensure(builder, wanted) == Ensured(False, {**PAYLOAD, "ironic": "/p/base.iso"}, "1f", "1f")
+    assert ensure(builder, wanted) == BuildResult(False, {**PAYLOAD, "ironic": "/p/base.iso"}, "1f", "1f")
 
 
 def test_the_collection_is_a_package_of_the_scratch_directory(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def manifest_of(fake: Fake, digest: str) -> dict[str, Any]:
 
 def read_all_ways(fake: Fake, digest: str, tmp_path: Path) -> list[str]:
     """Every way to a file of the image; the result of each. None may return anything."""
-    pullspec, said = f"{SOURCE}@{digest}", []
+    pullspec, reported = f"{SOURCE}@{digest}", []
     target = tmp_path / "out" / "file"
     ways: list[Callable[[], object]] = [
         lambda: read_files(registry(fake), pullspec, "amd64", {"etc/wanted"}),
@@ -65,10 +65,10 @@ def read_all_ways(fake: Fake, digest: str, tmp_path: Path) -> list[str]:
     for way in ways:
         with pytest.raises(RegistryError) as error:
             way()
-        said.append(str(error.value))
+        reported.append(str(error.value))
     assert not target.exists()
     assert not target.parent.exists() or not list(target.parent.iterdir())
-    return said
+    return reported
 
 
 def swapped(fake: Fake, digest: str, data: bytes) -> None:
@@ -100,15 +100,15 @@ def test_files_are_had_when_all_is_well(fake: Fake, tmp_path: Path) -> None:
 def test_a_swapped_layer_gives_nothing(fake: Fake, tmp_path: Path, bad: Callable[[bytes], bytes]) -> None:
     digest = fake.image(FILES)
     swapped(fake, digest, bad(layer_of(FILES)))
-    for said in read_all_ways(fake, digest, tmp_path):
-        assert "other content than sha256:" in said
+    for reported in read_all_ways(fake, digest, tmp_path):
+        assert "other content than sha256:" in reported
 
 
 def test_a_swapped_manifest_gives_nothing(fake: Fake, tmp_path: Path) -> None:
     digest, other = fake.image(FILES), fake.image({"etc/wanted": EVIL})
     fake.manifests[digest] = fake.manifests[other]
-    for said in read_all_ways(fake, digest, tmp_path):
-        assert f"the registry sent {other}" in said
+    for reported in read_all_ways(fake, digest, tmp_path):
+        assert f"the registry sent {other}" in reported
 
 
 def test_a_swapped_entry_of_an_index_gives_nothing(fake: Fake, tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_a_swapped_entry_of_an_index_gives_nothing(fake: Fake, tmp_path: Path) -
     digest = fake.document({"schemaVersion": 2, "manifests": [entry]})
     assert read_files(registry(fake), f"{SOURCE}@{digest}", "amd64", {"etc/wanted"}) == {"etc/wanted": GOOD}
     fake.manifests[good] = fake.manifests[other]
-    for said in read_all_ways(fake, digest, tmp_path):
-        assert f"other content than {good}" in said
+    for reported in read_all_ways(fake, digest, tmp_path):
+        assert f"other content than {good}" in reported
 
 
 def test_a_swapped_configuration_is_not_believed(fake: Fake) -> None:
@@ -133,8 +133,8 @@ def test_a_swapped_configuration_is_not_believed(fake: Fake) -> None:
 def test_a_manifest_that_lies_about_sizes(fake: Fake, tmp_path: Path, lie: int) -> None:
     manifest = manifest_of(fake, fake.image(FILES))
     manifest["layers"][0]["size"] = manifest["layers"][0]["size"] + lie if lie else 0
-    for said in read_all_ways(fake, fake.document(manifest), tmp_path):
-        assert "other content than sha256:" in said
+    for reported in read_all_ways(fake, fake.document(manifest), tmp_path):
+        assert "other content than sha256:" in reported
     manifest["config"]["size"] += lie or 10**12
     with pytest.raises(RegistryError, match=r"other content than|is the limit"):
         registry(fake).config(f"{SOURCE}@{fake.document(manifest)}")
@@ -150,8 +150,8 @@ def test_a_manifest_that_lies_about_sizes(fake: Fake, tmp_path: Path, lie: int) 
 def test_descriptors_that_are_invalid(fake: Fake, tmp_path: Path, name: str, value: object) -> None:
     manifest = manifest_of(fake, fake.image(FILES))
     manifest["layers"][0][name] = value
-    for said in read_all_ways(fake, fake.document(manifest), tmp_path):
-        assert f"layers[0].{name} is" in said
+    for reported in read_all_ways(fake, fake.document(manifest), tmp_path):
+        assert f"layers[0].{name} is" in reported
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_manifests_that_are_invalid(fake: Fake, tmp_path: Path, document: object
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"{", b"\xff\xfe", b'{"layers": [NaN', b""])
-def test_manifests_that_are_no_json(fake: Fake, tmp_path: Path, body: bytes) -> None:
+def test_manifests_that_are_not_json(fake: Fake, tmp_path: Path, body: bytes) -> None:
     digest = content.digest_of(body)
     fake.manifests[digest] = body
     read_all_ways(fake, digest, tmp_path)
@@ -220,25 +220,25 @@ def test_a_bomb_is_not_unpacked(fake: Fake, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(layers, "MOST_UNPACKED", 2**22)
     bomb = gzip.compress(_tar(_file("zeros", b"\0" * 2**25), _file("etc/wanted", GOOD)))
     assert len(bomb) < 2**17
-    for said in read_all_ways(fake, fake.packed(bomb), tmp_path):
-        assert "unpacks to more than" in said
+    for reported in read_all_ways(fake, fake.packed(bomb), tmp_path):
+        assert "unpacks to more than" in reported
 
 
 def test_a_header_that_would_fill_the_memory(fake: Fake, tmp_path: Path) -> None:
     for kind in (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK):
         member = tarfile.TarInfo("etc/wanted")
         member.type, member.size = kind, 2**32
-        for said in read_all_ways(fake, fake.packed(gzip.compress(member.tobuf() + b"\0" * 4096)), tmp_path):
-            assert "header of 4294967296 bytes" in said
+        for reported in read_all_ways(fake, fake.packed(gzip.compress(member.tobuf() + b"\0" * 4096)), tmp_path):
+            assert "header of 4294967296 bytes" in reported
 
 
 def test_a_file_that_is_too_large(fake: Fake, tmp_path: Path) -> None:
     member = tarfile.TarInfo("etc/wanted")
     member.size = 2**60
-    for said in read_all_ways(
+    for reported in read_all_ways(
         fake, fake.packed(gzip.compress(member.tobuf(tarfile.GNU_FORMAT) + b"\0" * 4096)), tmp_path
     ):
-        assert "is the limit" in said
+        assert "is the limit" in reported
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_a_file_that_is_too_large(fake: Fake, tmp_path: Path) -> None:
     [b"", b"\0" * 2000, b"no archive" * 500, gzip.compress(b"no archive" * 500)],
     ids=["empty", "zeros", "text", "gzip"],
 )
-def test_layers_that_are_no_archive(fake: Fake, tmp_path: Path, media_type: str, data: bytes) -> None:
+def test_layers_that_are_not_an_archive(fake: Fake, tmp_path: Path, media_type: str, data: bytes) -> None:
     """The digest is right, the content is not a tar of the stated compression. Zeros are an archive without members."""
     digest = fake.packed(data, media_type=media_type)
     try:
@@ -362,8 +362,8 @@ def test_a_body_without_end(fake: Fake, tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match="longer than 8388608 bytes"):
         registry(fake).manifest(f"{SOURCE}@{digest}")
     fake.twist = lambda request: "/blobs/" in request.path and endless(request)
-    for said in read_all_ways(fake, digest, tmp_path):
-        assert "it is longer than its" in said
+    for reported in read_all_ways(fake, digest, tmp_path):
+        assert "it is longer than its" in reported
     assert sent < 2**26
 
 
@@ -384,8 +384,8 @@ def test_a_body_that_drips(fake: Fake, tmp_path: Path, monkeypatch: pytest.Monke
 
     for part in ("/manifests/", "/blobs/"):
         fake.twist = lambda request, part=part: part in request.path and drip(request)
-        for said in read_all_ways(fake, digest, tmp_path):
-            assert "too slowly" in said
+        for reported in read_all_ways(fake, digest, tmp_path):
+            assert "too slowly" in reported
 
 
 def test_the_next_mirror_is_asked(fake: Fake, tmp_path: Path) -> None:
@@ -403,7 +403,7 @@ def test_the_next_mirror_is_asked(fake: Fake, tmp_path: Path) -> None:
         hostile.server.server_close()
 
 
-def test_release_files_that_are_no_json(fake: Fake) -> None:
+def test_release_files_that_are_not_json(fake: Fake) -> None:
     digest = fake.image(
         {"release-manifests/image-references": b"[" * 100_000, "release-manifests/release-metadata": b"\xff"}
     )

@@ -41,7 +41,7 @@ def living(pids: Path) -> list[int]:
 
 
 def test_a_command_uses_the_connection_that_was_begun(pids: Path, tmp_path: Path) -> None:
-    with logins.opened(tmp_path, ["env"]) as found:
+    with logins.open_logins(tmp_path, ["env"]) as found:
         assert "-S" not in found.command(ADDRESS)
         found.begin([ADDRESS])
         command = found.command(ADDRESS)
@@ -55,7 +55,7 @@ def test_a_node_that_refuses_is_left_to_the_command(
     pids: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REFUSED", "1")
-    with logins.opened(tmp_path, ["env"]) as found:
+    with logins.open_logins(tmp_path, ["env"]) as found:
         found.begin([ADDRESS])
         assert "-S" not in found.command(ADDRESS)
 

@@ -183,7 +183,7 @@ def test_two_reloads_of_one_unit_are_one_after_the_other(node: Node, capsys: pyt
     """The second one's end removed what the first needed, and one of two variables was lost."""
     node.runs(on_node.SERVICE)
     statuses: list[int] = []
-    with on_node.alone():
+    with on_node.exclusive():
         second = threading.Thread(target=lambda: statuses.append(on_node.main(["service", NODE_AGENT, NEW])))
         second.start()
         end = time.monotonic() + 5
@@ -200,7 +200,7 @@ def test_a_reload_waits_a_bounded_time(
 ) -> None:
     node.runs(on_node.SERVICE)
     monkeypatch.setattr(on_node, "ANSWER_SECONDS", 0.1)
-    with on_node.alone():
+    with on_node.exclusive():
         assert on_node.main(["service", API_SERVER, NEW]) == 1
     assert "another reload has run on this node" in capsys.readouterr().err
 
@@ -272,7 +272,7 @@ def test_a_unit_that_restarts_itself_is_not_waited_for(node: Node, monkeypatch: 
     """A build that ends at once is known to fail long before a slow machine has started a good one."""
     monkeypatch.setattr(on_node, "ANSWER_SECONDS", 1000.0)
     (node.folder / "restarts").write_text(f"{on_node.CRASHES}\n")
-    with pytest.raises(on_node.Failed, match=r"kubelet\.service does not work with it: NameError: name x"):
+    with pytest.raises(on_node.ReloadFailed, match=r"kubelet\.service does not work with it: NameError: name x"):
         on_node.wait(on_node.KUBELET, lambda: False)
 
 
@@ -324,7 +324,7 @@ def test_the_units_of_an_installed_node(node: Node, monkeypatch: pytest.MonkeyPa
 def test_the_controller_gets_another_image_by_its_pod(
     node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The kubelet replaces the container of the pod that has not ended; podman shows it, with its process."""
+    """The kubelet replaces the container of the pod that still runs; podman shows it, with its process."""
     patches = []
 
     def pod(name: str, phase: str, where: str) -> dict[str, object]:

@@ -17,7 +17,7 @@ def test_changes(tmp_path: Path) -> None:
     os.utime(other, ns=(0, 0))
     (tmp_path / "new").write_text("x")
     after = watch.look([same, other, gone, tmp_path / "new"])
-    assert watch.changed(before, after) == sorted([gone, tmp_path / "new", other])
+    assert watch.changed_files(before, after) == sorted([gone, tmp_path / "new", other])
 
 
 def test_a_write_has_to_end(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.agentlab.ocp.payload.api_server.client.hosts import NO_DISK
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli import lab
 from ansible_collections.agentlab.ocp.plugins.module_utils.cli.verbs import VERBS
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access, closing
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Access, closing_lines
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.causes import LIKELY, SURE, causes, signs
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.evidence import Facts, Unit
 
@@ -124,9 +124,9 @@ def test_a_validation_that_could_not_be_checked_is_named():
 
 
 def test_disks_that_are_not_eligible_have_their_reasons():
-    said = "No eligible disks were found, please check specific disks to see why they are not eligible"
+    reported = "No eligible disks were found, please check specific disks to see why they are not eligible"
     one, why = (
-        host(0, "insufficient", failing=said, check="has-min-valid-disks"),
+        host(0, "insufficient", failing=reported, check="has-min-valid-disks"),
         ["Disk is too small", "it is removable"],
     )
     disks = [
@@ -139,7 +139,7 @@ def test_disks_that_are_not_eligible_have_their_reasons():
     ]
     one["inventory"] = json.dumps({"disks": [*disks, {"name": "sdc"}]})
     assert first(domains=RUNNING, cluster={"status": "insufficient", "hosts": [one, host(1, "known")]}) == (
-        f"host master-0 fails a validation: {said}; sda: Disk is too small, it is removable"
+        f"host master-0 fails a validation: {reported}; sda: Disk is too small, it is removable"
     )
 
 
@@ -178,7 +178,7 @@ def test_lost_packets_are_reported_before_the_group_that_they_split():
     ]
 
 
-def test_what_holds_no_one_back_is_reported_all_the_same():
+def test_causes_that_block_no_host_are_still_reported():
     hosts = [
         host(0, "known", failing="Failed to fetch container images", check="container-images-available"),
         host(1, "known"),
@@ -212,16 +212,16 @@ def test_a_network_that_loses_large_packets_is_reported_of_a_host_that_does_not_
 
 def test_lost_packets_explain_pulls_that_fail():
     hosts = [host(0, "known"), host(1, "known", failing="MTU is broken", check="mtu-valid")]
-    said = "Host ostest-1: updated status from preparing-for-installation to preparing-failed (Failed to fetch container images)"
+    reported = "Host ostest-1: updated status from preparing-for-installation to preparing-failed (Failed to fetch container images)"
     facts = {
         "domains": RUNNING,
         "cluster": {"status": "ready", "hosts": hosts},
-        "events": [{"severity": "warning", "message": said}] * 3,
+        "events": [{"severity": "warning", "message": reported}] * 3,
     }
     assert first(**facts) == "host master-1 fails a validation: MTU is broken"
 
 
-def test_a_host_that_is_no_node_explains_operators_that_wait():
+def test_a_host_that_is_not_a_node_explains_operators_that_wait():
     hosts = [
         {**host(n, "installing-in-progress"), "progress": {"current_stage": stage}, "bootstrap": n == 0}
         for n, stage in enumerate(("Waiting for control plane", "Configuring"))
@@ -366,35 +366,35 @@ def test_what_a_console_remarks_comes_after_what_explains_it():
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reported",
     [
         NO_DISK,
         "Failed to update host installation disk to /dev/not-found-by-hints (from /dev/disk/by-id/wwn-0x5): "
         "Requested installation disk is not part of the host's valid disks",
     ],
 )
-def test_root_device_hints_that_match_no_disk(said):
+def test_root_device_hints_that_match_no_disk(reported):
     """The service has no validation of them: the cluster stays ready. The client's texts, of the lab and of upstream."""
     title = "\x1b[91mInstallation cannot proceed, these hosts do not match their configuration:\x1b[0m\r\n"
-    text = f"{title}  master-1: Host has not registered yet\r\n\r\nlogin: {title}  master-1: {said}\r\n\r\nlogin: "
+    text = f"{title}  master-1: Host has not registered yet\r\n\r\nlogin: {title}  master-1: {reported}\r\n\r\nlogin: "
     cluster = {"status": "ready", "hosts": [host(0, "known"), host(1, "known")]}
     for shown in (text, signs(text)):
         facts = Facts(plan=PLAN, domains=RUNNING, cluster=cluster, consoles={"ostest_master_0": shown})
         assert [cause.text for cause in causes(facts)] == [
-            f"ostest_master_0: the host configuration could not be applied: master-1: {said}"
+            f"ostest_master_0: the host configuration could not be applied: master-1: {reported}"
         ]
 
 
 def test_an_image_that_the_policy_rejects_is_not_waited_for():
     """Its unit pulls repeatedly, and never restarts."""
-    said = "Error: Source image rejected: A signature was required, but no signature exists"
+    reported = "Error: Source image rejected: A signature was required, but no signature exists"
     pulling = {
-        "assisted-service-pod.service": Unit("activating", 0, said),
+        "assisted-service-pod.service": Unit("activating", 0, reported),
         "assisted-service.service": Unit("inactive"),
     }
     (first, *__) = causes(Facts(plan=PLAN, domains=RUNNING, node_zero=pulling))
     assert first.text.endswith(
-        f"assisted-service-pod.service on the rendezvous host 192.0.2.20 fails repeatedly: {said}"
+        f"assisted-service-pod.service on the rendezvous host 192.0.2.20 fails repeatedly: {reported}"
     )
     assert first.grace == SURE
 
@@ -405,8 +405,8 @@ def test_a_machine_that_hangs():
     plan = {**PLAN, "nodes": PLAN["nodes"][:1]}
     cluster = {"status": "installing", "hosts": [host(0, "installing-in-progress")]}
     found = causes(Facts(plan=plan, domains=RUNNING, cluster=cluster, consoles={"ostest_master_0": text}))
-    said = "a processor of the machine hangs or is too slow: rcu: INFO: rcu_preempt self-detected stall on CPU"
-    assert f"ostest_master_0: {said}" in [cause.text for cause in found]
+    reported = "a processor of the machine hangs or is too slow: rcu: INFO: rcu_preempt self-detected stall on CPU"
+    assert f"ostest_master_0: {reported}" in [cause.text for cause in found]
 
 
 def test_wrong_rendezvous_ip():
@@ -414,12 +414,12 @@ def test_wrong_rendezvous_ip():
     assert found[0].text == "rendezvousIP 192.0.2.99 is not the address of any node of the plan"
 
 
-def pod(name, said):
+def pod(name, reported):
     status = {
         "name": "c",
         "ready": False,
         "state": {"waiting": {"reason": "CrashLoopBackOff"}},
-        "lastState": {"terminated": {"exitCode": 1, "message": said}},
+        "lastState": {"terminated": {"exitCode": 1, "message": reported}},
     }
     return {
         "metadata": {"name": name, "namespace": "assisted-installer"},
@@ -496,7 +496,7 @@ def test_the_lines_after_a_success_can_be_run_as_they_are_printed():
         "services": {"address": "192.0.2.1"},
         "endpoints": {"console": {"url": "https://console.my-lab.test"}},
     }
-    lines = closing(Access(plan, Path("/srv/my runs/my-lab"), "/srv/bin/agentlab"))
+    lines = closing_lines(Access(plan, Path("/srv/my runs/my-lab"), "/srv/bin/agentlab"))
     rows = {line[2:12].strip(): line[13:] for line in lines[1:]}
     assert rows["nodes"] == "master-0 192.0.2.20, master-1 192.0.2.21"
     assert rows["API"] == "/srv/bin/agentlab kubectl --cluster my-lab get nodes,clusterversion,clusteroperators"
@@ -504,7 +504,7 @@ def test_the_lines_after_a_success_can_be_run_as_they_are_printed():
     assert rows["remove it"] == "/srv/bin/agentlab destroy --cluster my-lab"
     assert rows["console"] == "https://console.my-lab.test"
     assert "only in the lab's network" in lines[0]
-    local = closing(Access(plan | {"hypervisor": {"kind": "local", "console_dir": "/x/console"}}, Path("/r")))
+    local = closing_lines(Access(plan | {"hypervisor": {"kind": "local", "console_dir": "/x/console"}}, Path("/r")))
     assert any("resolvectl dns br 192.0.2.1" in line for line in local)
 
 
@@ -525,11 +525,13 @@ def test_ipi_has_no_assisted_service():
 
 def test_ipi_ends_with_the_installers_reason():
     """Ironic leaves the machine off, which is what follows from it."""
-    said = "openshift-install create cluster ended with exit code 5: Bootstrap failed to complete: master-1: inspect"
-    assert of_ipi(installer=said, domains=RUNNING | {"ostest_master_1": "shut off"}) == [
-        said,
+    reported = (
+        "openshift-install create cluster ended with exit code 5: Bootstrap failed to complete: master-1: inspect"
+    )
+    assert of_ipi(installer=reported, domains=RUNNING | {"ostest_master_1": "shut off"}) == [
+        reported,
         "VM ostest_master_1 (master-1) is shut off",
     ]
-    assert of_ipi(installer=said, consoles={"ostest_master_1": "Kernel panic - not syncing: x"})[0].startswith(
+    assert of_ipi(installer=reported, consoles={"ostest_master_1": "Kernel panic - not syncing: x"})[0].startswith(
         "ostest_master_1: the kernel panicked"
     )

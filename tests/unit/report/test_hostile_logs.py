@@ -56,7 +56,7 @@ def test_logs(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(host_logs, "MOST_KEPT", 100_000)
     run_dir = tmp_path / "run"
     run_dir.mkdir()
-    of = gather.Elsewhere({"host": "192.0.2.1"}, "127.0.0.1")
+    of = gather.ExternalCluster({"host": "192.0.2.1"}, "127.0.0.1")
     found = gather.Gatherer(of, run_dir, run_dir / "report", (None, "watcher")).run()
     missing = found.missing.get("host host", "")
     assert (error in missing) if error else not missing
@@ -75,6 +75,6 @@ def test_a_damaged_record_of_the_service_is_noted(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     for name in ("cluster", "events"):
         (tmp_path / "logs" / f"{name}.json").write_text("{")
-    of = gather.Elsewhere({}, "127.0.0.1")
+    of = gather.ExternalCluster({}, "127.0.0.1")
     found = gather.Gatherer(of, tmp_path, tmp_path / "report", (None, "watcher")).run()
     assert "cluster.json:1:2: " in found.missing["assisted-service"]

@@ -103,7 +103,7 @@ def test_a_damaged_note_is_an_error(gatherer: gather.Gatherer, tmp_path: Path, c
         fetch(gatherer)
 
 
-def test_what_is_no_archive_is_an_error(gatherer: gather.Gatherer, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_an_error(gatherer: gather.Gatherer, tmp_path: Path) -> None:
     (tmp_path / "run/logs/second.tar.xz").write_bytes(b"no archive")
     with pytest.raises(OSError, match="cannot be read"):
         fetch(gatherer)

@@ -326,14 +326,14 @@ def test_a_task_follows_its_stage(tmp_path: Path) -> None:
 
 
 def test_a_verb_leaves_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_page.after(tmp_path / "none")
+    run_page.write_after_run(tmp_path / "none")
     assert capsys.readouterr() == ("", "")
     runs.good(tmp_path)
-    run_page.after(tmp_path)
+    run_page.write_after_run(tmp_path)
     assert capsys.readouterr().out == f"run page: {tmp_path}/report/index.html\n"
     (tmp_path / "report/index.html").unlink()
     (tmp_path / "report/index.html").mkdir()
-    run_page.after(tmp_path)
+    run_page.write_after_run(tmp_path)
     assert "the run page cannot be written: " in capsys.readouterr().err
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import rundir
 from ansible_collections.agentlab.ocp.plugins.module_utils.report import probe
-from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Seen
+from ansible_collections.agentlab.ocp.plugins.module_utils.watch import WaitState
 
 ROOT = Path(__file__).parents[3]
 GET = (
@@ -88,11 +88,11 @@ def test_a_host_that_shows_progress_is_not_asked(tmp_path: Path, monkeypatch: py
         with log.open("a") as stream:
             stream.write(GET.format(f"192.168.111.20:4{step:04}", f"{blob:064}", 200))
             stream.write(GET.format("192.168.111.20:40001", f"{step + 1:064}", 503))
-        progress.append(len(ask(Seen()).progress))
+        progress.append(len(ask(WaitState()).progress))
     assert progress[0] == 1 and progress[14] == 15, "each blob"
     assert asked[0] > 280 + probe.UNITS_PACE and len(asked) == 3
     assert progress[-1] == 17, "and two states of the unit"
-    assert len(ask(Seen()).progress) == 17
+    assert len(ask(WaitState()).progress) == 17
 
 
 def test_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,14 +119,14 @@ def test_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ask = probe.Probe(plan, tmp_path)
     told = {}
     for now[0] in range(1000, 1300, 5):
-        told[now[0]] = "has failed" in str(ask(Seen()))
+        told[now[0]] = "has failed" in str(ask(WaitState()))
     assert asked[0] > 1000 + probe.UNITS_AFTER
     assert min(b - a for a, b in itertools.pairwise(asked)) > probe.UNITS_PACE
     assert not told[1100]
     assert told[1195]
     assert not told[1295], "a host that can no longer be asked has no units"
     for now[0] in range(1300, 1500, 5):
-        ask(Seen({"status": "ready", "hosts": []}))
+        ask(WaitState({"status": "ready", "hosts": []}))
     assert asked[-1] < 1300
 
 
@@ -137,13 +137,13 @@ def test_steps_of_a_boot_are_progress_once() -> None:
         "[\x1b[0;32m  OK  \x1b[0m] Started \x1b[0;1;39msession-3.scope\x1b[0m - Session 3 of User core.\r\n"
         "[FAILED] Failed to start x.service\r\n[\x1b[0;32m  OK  \x1b[0m] Reached target \x1b[0;1;39mnetwork.target\x1b[0m.\r\n"
     )
-    steps = probe.reached({"vm": text})
+    steps = probe.reached_steps({"vm": text})
     assert steps == {
         ("vm", "Started session-.scope - Session  of User core."),
         ("vm", "Reached target network.target."),
     }
-    assert probe.reached({"vm": text + text.replace("3", "14")}) == steps
-    assert probe.reached({"vm": "", "other": text}) == {("other", step) for __, step in steps}
+    assert probe.reached_steps({"vm": text + text.replace("3", "14")}) == steps
+    assert probe.reached_steps({"vm": "", "other": text}) == {("other", step) for __, step in steps}
 
 
 CONSOLE = """\x1b[0m\x1b[30m\x1b[47mWelcome to GRUB!
@@ -161,15 +161,15 @@ master-0 login: """
 
 def test_what_a_machine_does_while_it_starts() -> None:
     """The last boot's system, and then the last list of services on the screen."""
-    assert probe.starting("BdsDxe: loading\r\n") == ""
-    assert probe.starting(CONSOLE[: CONSOLE.index("Booting")]) == ""
-    assert probe.starting(CONSOLE) == "starting agentlab machine-os 4.22.0-lab"
+    assert probe.start_progress("BdsDxe: loading\r\n") == ""
+    assert probe.start_progress(CONSOLE[: CONSOLE.index("Booting")]) == ""
+    assert probe.start_progress(CONSOLE) == "starting agentlab machine-os 4.22.0-lab"
     rhcos = "Welcome to \x1b[0;31mRed Hat Enterprise Linux CoreOS 9.6.20250826-1\x1b[0m!\r\n"
-    assert probe.starting(rhcos) == "starting Red Hat Enterprise Linux CoreOS 9.6.20250826-1"
+    assert probe.start_progress(rhcos) == "starting Red Hat Enterprise Linux CoreOS 9.6.20250826-1"
     waiting = "waiting for assisted-service-db.service, assisted-service.service"
-    assert probe.starting(CONSOLE + ISSUE) == waiting
-    assert probe.starting(CONSOLE + ISSUE.replace("db.service", "pod.service") + ISSUE) == waiting
-    assert probe.starting(CONSOLE + ISSUE + CONSOLE) == "starting agentlab machine-os 4.22.0-lab"
+    assert probe.start_progress(CONSOLE + ISSUE) == waiting
+    assert probe.start_progress(CONSOLE + ISSUE.replace("db.service", "pod.service") + ISSUE) == waiting
+    assert probe.start_progress(CONSOLE + ISSUE + CONSOLE) == "starting agentlab machine-os 4.22.0-lab"
 
 
 def test_a_start_is_shown_until_the_service_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,21 +177,21 @@ def test_a_start_is_shown_until_the_service_answers(tmp_path: Path, monkeypatch:
     plan, __ = rundir.prepare(tmp_path, "compact_ipv4", ROOT / "config_examples", "ut")
     first, second = (node["domain"] for node in plan["nodes"][:2])
     texts = {first: CONSOLE + ISSUE, second: ""}
-    now, said = [0.0], list[str]()
+    now, reported = [0.0], list[str]()
     monkeypatch.setattr(probe.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(probe.services, "errors", lambda plan: {})
     monkeypatch.setattr(probe, "consoles", lambda plan: dict(texts))
     monkeypatch.setattr(probe, "domain_states", lambda plan: None)
-    ask = probe.Probe(plan, tmp_path, say=said.append)
+    ask = probe.Probe(plan, tmp_path, report=reported.append)
     for now[0] in (0.0, 30.0):
-        ask(Seen())
-    assert said == ["Host master-0: waiting for assisted-service-db.service, assisted-service.service"]
+        ask(WaitState())
+    assert reported == ["Host master-0: waiting for assisted-service-db.service, assisted-service.service"]
     texts[second], now[0] = CONSOLE, 60.0
-    ask(Seen())
-    assert said[1:] == ["Host master-1: starting agentlab machine-os 4.22.0-lab"]
+    ask(WaitState())
+    assert reported[1:] == ["Host master-1: starting agentlab machine-os 4.22.0-lab"]
     texts[first], now[0] = CONSOLE, 90.0
-    ask(Seen({"status": "ready", "hosts": []}))
-    assert len(said) == 2
+    ask(WaitState({"status": "ready", "hosts": []}))
+    assert len(reported) == 2
 
 
 def test_consoles_are_read_from_the_last_boot_on(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.report.replay import 
 from ansible_collections.agentlab.ocp.plugins.module_utils.reproduce import EvidenceError, reproduce
 from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import Player, Recorder, at_the_end, load
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import Outcome, follow
-from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Diagnosis, Seen
+from ansible_collections.agentlab.ocp.plugins.module_utils.watch import Diagnosis, WaitState
 from ansible_collections.agentlab.ocp.tests.recorded import playing
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -54,28 +54,28 @@ def wait(job: str, kubeconfig: Path) -> tuple[Outcome, list[str]]:
     plan = facts.plan_of(end)
     assert plan
     player.seek(0)
-    said: list[str] = []
+    reported: list[str] = []
 
-    def diagnose(seen: Seen) -> Diagnosis:
+    def diagnose(seen: WaitState) -> Diagnosis:
         at = playing.replayed(player, plan)
         return Diagnosis(causes(at) if player.get("lab", facts.PLAN) else [])
 
     minutes = (JOBS[job].get("variables") or {}).get("agentlab_wait_for_stall_minutes", 15)
     known = WaitFor(plan["rendezvous"]["ip"], None, "watcher", 2400, False)
     outcome = follow("install-complete", known, playing.Service(player), playing.Cluster(player, kubeconfig),
-                     lambda level, text: said.append(text), stall=60 * minutes, diagnose=diagnose, controller=True,
+                     lambda level, text: reported.append(text), stall=60 * minutes, diagnose=diagnose, controller=True,
                      clock=playing.Clock(player))  # fmt: skip
-    return outcome, said
+    return outcome, reported
 
 
 @pytest.mark.parametrize("job", RECORDED)
 def test_a_fault_job_ends_with_its_first_cause(job: str, tmp_path: Path) -> None:
     begun = time.monotonic()
     expected = JOBS[job]["expect"]
-    outcome, said = wait(job, tmp_path / "kubeconfig")
+    outcome, reported = wait(job, tmp_path / "kubeconfig")
     assert outcome.exit_code == expected["exit_code"]
     for words in expected["log"]:
-        assert any(words in line for line in said), words
+        assert any(words in line for line in reported), words
     player = Player(load(recording_of(job), job))
     player.seek(player.recording.length)
     plan = facts.plan_of(player)
@@ -140,7 +140,7 @@ def run(tmp_path: Path) -> Path:
 class Playback:
     def __init__(self, path: Path, speed: float, directory: Path) -> None:
         self.found = replay.find(path)
-        self.playing = server.Playing(self.found, speed)
+        self.playing = server.ReplayClock(self.found, speed)
         self.directory = directory
         directory.mkdir()
 
@@ -233,7 +233,7 @@ def test_the_run_page_follows_a_replay(run: Path, tmp_path: Path) -> None:
 
 def test_events_of_the_run_are_preferred(run: Path) -> None:
     logs = run / "run" / "logs"
-    made = list(replay.derived(load((logs / "recording.jsonl").read_bytes(), "r")))
+    made = list(replay.derived_events(load((logs / "recording.jsonl").read_bytes(), "r")))
     lines = [json.dumps(one) for one in reversed(made)]  # out of order
     (logs / "events.jsonl").write_text("\n".join([*lines, "damaged"]) + "\n")
     (run / "events.jsonl").write_text('{"event": "playbook_on_start"}\n')  # of ansible-runner

@@ -174,7 +174,7 @@ def test_a_first_cause_suggests_faults_that_a_profile_can_have(cause: str, tmp_p
     (folder / "report/run.json").write_text(json.dumps(page(cause)))
     made = reproduce(folder)
     assert made.cause == cause and made.raw["faults"] == FAULTS[cause]
-    profile.validated(profile.parse(yaml.safe_dump(made.raw), "x"), "ostest")
+    profile.validated_profile(profile.parse(yaml.safe_dump(made.raw), "x"), "ostest")
 
 
 def test_every_fault_job_has_a_suggestion() -> None:
@@ -186,7 +186,7 @@ def test_every_fault_job_has_a_suggestion() -> None:
         if expected and name not in ("fault-rendezvous", "fault-disconnected"):
             plain = expected.replace("\\w+", "ci1").replace(".*", " ").replace("\\", "")
             plain = plain.replace("master-.", "master-1")
-            known = suspects.of(plain, names)
+            known = suspects.suspect_of(plain, names)
             assert known or not job["profile"].get("faults") or plain.endswith(": "), (name, plain)
 
 
@@ -361,7 +361,7 @@ def test_a_cut_archive_and_one_that_is_too_large(tmp_path: Path, monkeypatch: py
         reproduce(path)
 
 
-def test_files_that_are_no_mapping(tmp_path: Path) -> None:
+def test_files_that_are_not_a_mapping(tmp_path: Path) -> None:
     with pytest.raises(EvidenceError, match="has none of the files that a run leaves"):
         reproduce(tmp_path)
     (tmp_path / "agent-config.yaml").write_text("kind: AgentConfig\n")
@@ -391,9 +391,9 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         log=f'{LEVEL}Host master-1 validation: Hostname master-1 is not unique in cluster"\n',
     )
     assert verb.main([str(folder), "-o", str(tmp_path / "again.yml")]) == 0
-    said = capsys.readouterr()
-    assert not said.out and "fault: kind duplicate_hostname, node master-1, of master-0" in said.err
-    assert "unknown: install-config.yaml: pullSecret: a secret" in said.err
+    printed = capsys.readouterr()
+    assert not printed.out and "fault: kind duplicate_hostname, node master-1, of master-0" in printed.err
+    assert "unknown: install-config.yaml: pullSecret: a secret" in printed.err
     text = (tmp_path / "again.yml").read_text()
     assert text.startswith(
         "# From install-config.yaml of a run of cluster ostest.\n# First cause: Host master-1 validation: Hostname"
@@ -442,4 +442,4 @@ def test_root_device_hints_of_others(
     assert [line for line in made.unknown if "rootDeviceHints" in line] == [
         f"agent-config.yaml: hosts[1].rootDeviceHints.{name}: not taken" for name in unknown
     ]
-    profile.validated(profile.parse(yaml.safe_dump(made.raw), "x"), "ostest")
+    profile.validated_profile(profile.parse(yaml.safe_dump(made.raw), "x"), "ostest")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -63,7 +64,7 @@ class Injected:
 
     def __init__(self, service: Any, folder: Path, *given: dict[str, Any]) -> None:
         self.acts: list[str] = []
-        self.said: list[str] = []
+        self.reported: list[str] = []
         self.obstacle = ""
         self.config = {
             "faults": [{"when": "boot", "seconds": None, **fault} for fault in given],
@@ -76,14 +77,19 @@ class Injected:
         self.start()
 
     def start(self) -> None:
-        self.injector = faultd.Injector(self.config, self.said.append)
-        self.injector.kinds = {"power_off": faultd.Kind(self.begin, self.end), "service_down": faultd.Kind(self.begin)}
+        self.injector = faultd.Injector(self.config, self.reported.append)
+        self.injector.kinds = {
+            "power_off": faultd.Kind(self.begin, self.end, self.note),
+            "service_down": faultd.Kind(self.begin),
+        }
 
-    def begin(self, fault: dict[str, Any]) -> str:
+    def note(self, fault: dict[str, Any]) -> str:
+        return f"note of {fault['node']}"
+
+    def begin(self, fault: dict[str, Any], note: str | None) -> None:
         if self.obstacle:
             raise faultd.FaultError(self.obstacle)
         self.acts.append(f"{fault['kind']} {fault.get('node', '')}".strip())
-        return "note"
 
     def end(self, fault: dict[str, Any], note: str) -> None:
         self.acts.append(f"end of {fault['kind']} {note}")
@@ -108,9 +114,9 @@ def test_waits_for_its_stage_and_ends_after_its_time(service: Any, tmp_path: Pat
     assert one.injector.turn(31)
     assert one.acts == ["power_off master-1"]
     one.injector.turn(32)
-    assert one.acts == ["power_off master-1", "end of power_off note"]
+    assert one.acts == ["power_off master-1", "end of power_off note of master-1"]
     assert not one.injector.turn(33)
-    assert one.said == [
+    assert one.reported == [
         "power_off master-1 begins (Writing image to disk)",
         "power_off master-1 ends (Writing image to disk)",
     ]
@@ -146,7 +152,7 @@ def test_what_fails_is_tried_again_and_reported_once(service: Any, tmp_path: Pat
     assert one.injector.turn(1)
     one.obstacle = ""
     one.injector.turn(2)
-    assert one.said == ["power_off master-0 not yet: x_master-0 is not running", "power_off master-0 begins (boot)"]
+    assert one.reported == ["power_off master-0 not yet: x_master-0 is not running", "power_off master-0 begins (boot)"]
 
 
 def test_an_image_is_hidden_and_found_again(tmp_path: Path) -> None:
@@ -154,13 +160,16 @@ def test_an_image_is_hidden_and_found_again(tmp_path: Path) -> None:
     for link in ("tags/hyperkube/current/link", "revisions/sha256/ab/link"):
         (manifests / link).parent.mkdir(parents=True)
         (manifests / link).write_text("sha256:ab")
-    lab = faultd.Lab({"repository": str(tmp_path)})
-    note = lab.image_missing({"component": "hyperkube"})
-    assert not (manifests / "revisions/sha256/ab/link").exists()
-    lab.image_back({}, note)
-    assert (manifests / "revisions/sha256/ab/link").exists()
+    begin, end, note = faultd.kinds(faultd.Lab({"repository": str(tmp_path)}))["image_missing"]
+    fault = {"component": "hyperkube"}
+    noted = note(fault)
+    begin(fault, noted)
+    assert end and not (manifests / "revisions/sha256/ab/link").exists()
+    for __ in range(2):  # also one that has not begun
+        end(fault, noted)
+        assert (manifests / "revisions/sha256/ab/link").exists()
     with pytest.raises(faultd.FaultError, match="the registry has no image nobody"):
-        lab.image_missing({"component": "nobody"})
+        note({"component": "nobody"})
 
 
 def test_images_are_hidden_where_they_are_pushed() -> None:
@@ -184,16 +193,23 @@ def test_a_service_ends_and_comes_back(tmp_path: Path) -> None:
     )
     first = processes.launch(tmp_path, program)
     assert environment(first.pid)
-    lab = faultd.Lab({"processes": str(tmp_path)})
-    note = lab.service_down({"service": "registry"})
+    begin, end, note = faultd.kinds(faultd.Lab({"processes": str(tmp_path)}))["service_down"]
+    fault = {"service": "registry"}
+    noted = json.loads(json.dumps(note(fault)))
+    assert end
+    end(fault, noted)  # it has not begun
+    assert processes.find(tmp_path, "registry") == first
+    begin(fault, noted)
     assert processes.find(tmp_path, "registry") is None
     assert os.waitpid(first.pid, 0)[0] == first.pid
     with pytest.raises(faultd.FaultError, match="registry is not running"):
-        lab.service_down({"service": "registry"})
-    lab.service_up({"service": "registry"}, note)
+        note(fault)
+    end(fault, noted)
     again = processes.find(tmp_path, "registry")
     assert again and again.pid != first.pid and again.digest == program.digest()
     assert b"MARK=a=b" in environment(again.pid)
+    end(fault, noted)  # it runs again by other means
+    assert processes.find(tmp_path, "registry") == again
     assert processes.stop(tmp_path, "registry")
 
 
@@ -230,14 +246,45 @@ def test_a_medium_becomes_slow_and_fast_again(monkeypatch: pytest.MonkeyPatch, l
     fault = {"kind": "slow_media", "node": "master-0", "bytes_per_second": 500000}
     if not device:
         with pytest.raises(faultd.FaultError, match="m has no medium"):
-            slow.begin(fault)
+            slow.begin(fault, None)
         return
-    slow.begin(fault)
+    slow.begin(fault, None)
     assert slow.end is not None
     slow.end(fault, None)
     assert [command for command in ran if command[1] == "blkdeviotune"] == [
         ("virsh", "blkdeviotune", "m", device, "--read-bytes-sec", rate, "--live") for rate in ("500000", "0")
     ]
+
+
+@pytest.mark.parametrize("halfway", [False, True])
+def test_a_medium_is_ejected_and_inserted(monkeypatch: pytest.MonkeyPatch, halfway: bool) -> None:
+    """A machine that ends halfway has the medium no more where it is defined, and what was noted gives it back."""
+    there = {"--config": "/pool/agent.img", "--live": "/pool/agent.img"}
+
+    def run(*command: str, given: str = "") -> str:
+        if command[1] == "change-media" and "--eject" in command:
+            if halfway and command[-1] == "--live":
+                raise faultd.FaultError("domain is not running")
+            there[command[-1]] = "-"
+        elif command[1] == "change-media":
+            there.update(dict.fromkeys(command[-2:], command[4]))
+        source = there["--config" if "--inactive" in command else "--live"]
+        return f" Type Device Target Source\n---\n volume disk sda m_0\n file cdrom sdb {source}\n"
+
+    monkeypatch.setattr(faultd, "run", run)
+    begin, end, note = faultd.kinds(faultd.Lab({"nodes": {"master-0": {"domain": "m"}}}))["eject"]
+    fault = {"kind": "eject", "node": "master-0"}
+    noted = note(fault)
+    assert noted == ["sdb", "/pool/agent.img"] and end
+    with pytest.raises(faultd.FaultError) if halfway else contextlib.nullcontext():
+        begin(fault, noted)
+    assert there["--config"] == "-"
+    end(fault, noted)
+    assert set(there.values()) == {"/pool/agent.img"}
+    there["--live"] = "-"
+    with pytest.raises(faultd.FaultError, match="m has no medium"):
+        note(fault)
+    assert there["--config"] == "/pool/agent.img"
 
 
 def test_faults_that_never_began(tmp_path: Path) -> None:

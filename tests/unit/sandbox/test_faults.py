@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -38,14 +40,13 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A lab in which faults of any kind succeed; returns what was done to it."""
     done: list[str] = []
 
-    def begin(fault: dict[str, Any]) -> str:
+    def begin(fault: dict[str, Any], note: object) -> None:
         done.append(f"begin {faults.title(fault)}")
-        return "before"
 
     def end(fault: dict[str, Any], note: object) -> None:
         done.append(f"end {faults.title(fault)} {note}")
 
-    kinds = dict.fromkeys(faultd.kinds(faultd.Lab({})), faultd.Kind(begin, end))
+    kinds = dict.fromkeys(faultd.kinds(faultd.Lab({})), faultd.Kind(begin, end, lambda __: "before"))
     monkeypatch.setattr(faultd, "kinds", lambda __: kinds)
     return done
 
@@ -108,16 +109,47 @@ def test_faults_of_other_nodes_nics_peers_and_kinds_combine(
     assert listed(plan) == [faults.title(other)]
 
 
-def test_a_fault_is_listed_before_it_begins(plan: Any, lab: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_is_listed_with_its_note_before_it_begins(plan: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def begin(__: object) -> str:
-        seen.append(listed(plan))
+    def begin(*__: object) -> None:
+        seen.extend(faults.active(plan))
         raise faultd.FaultError("registry does not stop")
 
-    monkeypatch.setattr(faultd, "kinds", lambda __: {"service_down": faultd.Kind(begin)})
+    monkeypatch.setattr(faultd, "kinds", lambda __: {"service_down": faultd.Kind(begin, None, lambda __: {"pid": 7})})
     with pytest.raises(LabError, match=r"^service_down registry: registry does not stop$"):
         faults.inject(plan, DOWN)
+    assert [(entry["fault"], entry["note"]) for entry in seen] == [(DOWN, {"pid": 7})] and listed(plan) == []
+
+
+def test_a_fault_of_which_nothing_can_be_noted_does_not_begin(
+    plan: Any, lab: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def note(__: object) -> None:
+        raise faultd.FaultError("registry is not running")
+
+    kind = faultd.kinds(faultd.Lab({}))["service_down"]._replace(note=note)
+    monkeypatch.setattr(faultd, "kinds", lambda __: {"service_down": kind})
+    with pytest.raises(LabError, match=r"^service_down registry: registry is not running$"):
+        faults.inject(plan, DOWN)
+    assert listed(plan) == [] and lab == []
+
+
+@pytest.mark.parametrize("error", [None, faultd.FaultError("Domain is already active")], ids=repr)
+def test_a_fault_is_listed_until_it_has_ended(
+    plan: Any, monkeypatch: pytest.MonkeyPatch, error: Exception | None
+) -> None:
+    seen = []
+
+    def end(*__: object) -> None:
+        seen.append(listed(plan))
+        if error:
+            raise error
+
+    monkeypatch.setattr(faultd, "kinds", lambda __: {"service_down": faultd.Kind(lambda *__: None, end)})
+    faults.inject(plan, DOWN)
+    with pytest.raises(LabError, match="already active") if error else contextlib.nullcontext():
+        faults.undo(plan, DOWN)
     assert seen == [["service_down registry"]] and listed(plan) == []
 
 
@@ -125,7 +157,7 @@ def test_a_fault_is_listed_before_it_begins(plan: Any, lab: list[str], monkeypat
 def test_a_fault_that_cannot_begin_is_not_listed(
     plan: Any, lab: list[str], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def begin(__: object) -> str:
+    def begin(*__: object) -> None:
         raise error
 
     monkeypatch.setattr(faultd, "kinds", lambda __: {"service_down": faultd.Kind(begin)})
@@ -135,20 +167,18 @@ def test_a_fault_that_cannot_begin_is_not_listed(
 
 
 INJECT = f"""
-import json, sys, time
+import json, os, sys
 import {faults.__name__} as faults
 from {verb.__name__.rpartition(".")[0]} import main
 from {verb.__name__.rpartition(".")[0]}.cluster import Cluster
 import {verb.__name__} as verb
 from pathlib import Path
 plan = json.loads(sys.argv[1])
-def begin(fault):
-    print("begins", flush=True)
-    time.sleep(2)
-    return {{"argv": ["registry"]}}
+def begin(fault, note):
+    faults.faultd.run("sh", "-c", f"echo begins >/proc/{{os.getpid()}}/fd/1; exec sleep 2")
 def end(fault, note):
     print("ends", note["argv"][0], flush=True)
-faults.faultd.kinds = lambda lab: {{"service_down": faults.faultd.Kind(begin, end)}}
+faults.faultd.kinds = lambda lab: {{"service_down": faults.faultd.Kind(begin, end, lambda fault: {{"argv": ["registry"]}})}}
 cluster = Cluster("lab", Path("/nowhere"), plan)
 verb.again_inside = lambda *given, **named: None
 verb.attempt = lambda name, act: act(cluster)
@@ -158,14 +188,14 @@ sys.exit(main(["fault", "registry", "service_down", "--cluster", "lab", *sys.arg
 
 @pytest.fixture
 def interrupted(plan: Any) -> Callable[..., tuple[int, str]]:
-    """End the verb while it injects the fault; return its exit status and what it printed."""
+    """Send the verb a signal while it injects the fault, as a terminal does; return its exit status and what it printed."""
 
     def act(number: signal.Signals, *argv: str) -> tuple[int, str]:
         # A test in the background of a shell inherits signals that are ignored.
         command = ["env", "--default-signal=INT,HUP", sys.executable, "-c", INJECT, json.dumps(plan), *argv]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
             assert process.stdout and process.stdout.readline() == "begins\n"
-            process.send_signal(number)
+            os.killpg(process.pid, number)  # also to the command that the fault is made with
             return process.wait(30), process.stdout.read()
 
     return act
@@ -187,18 +217,8 @@ def test_a_fault_for_some_seconds_is_undone_at_once_when_its_begin_is_interrupte
     assert faults.active(plan) == []
 
 
-def test_a_verb_that_is_killed_leaves_a_fault_that_is_listed(plan: Any, interrupted: Any, lab: list[str]) -> None:
+def test_a_verb_that_is_killed_leaves_a_fault_that_can_be_undone(plan: Any, interrupted: Any, lab: list[str]) -> None:
     assert interrupted(signal.SIGKILL)[0] == -signal.SIGKILL
     assert listed(plan) == ["service_down registry"]
-    with pytest.raises(LabError, match=r"killed while it was injected.*agentlab prepare --cluster lab"):
-        faults.undo(plan, DOWN)
-    assert listed(plan) == [] and lab == []
-
-
-def test_of_a_kind_that_needs_no_note_a_killed_one_is_undone(plan: Any, lab: list[str]) -> None:
-    pause: Fault = {"kind": "pause", "node": "master-0"}
-    path = Path(plan["services"]["directory"]) / faults.NAME / faults.NOW
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps([{"fault": pause, "at": 1.0, "note": None}]))
-    faults.undo(plan, pause)
-    assert listed(plan) == [] and lab == ["end pause master-0 None"]
+    faults.undo(plan, DOWN)
+    assert listed(plan) == [] and lab == ["end service_down registry {'argv': ['registry']}"]

@@ -98,7 +98,7 @@ def test_a_process_that_is_gone_cannot_be_entered() -> None:
         forward.enter(gone.pid)
 
 
-def test_a_server_that_ends_is_no_error() -> None:
+def test_a_server_that_ends_is_not_an_error() -> None:
     async def run() -> None:
         sockets = forward.listen([forward.Target("a", "127.0.0.1", 1)])
         task = asyncio.create_task(forward.serve(sockets, [forward.Target("a", "127.0.0.1", 1)]))

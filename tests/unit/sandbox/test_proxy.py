@@ -27,13 +27,13 @@ async def ports() -> AsyncIterator[tuple[int, int, int]]:
 
     behind = await asyncio.start_server(echo, forward.LOOPBACK)
     [closed] = forward.listen([forward.Target("closed", "", 0)])
-    inside, nobody = behind.sockets[0].getsockname()[1], closed.getsockname()[1]
+    inside, unused = behind.sockets[0].getsockname()[1], closed.getsockname()[1]
     closed.close()
     networks = (ipaddress.ip_network("127.0.0.0/8"),)
-    reachable = proxy.Reachable("ostest.test.metalkube.org", networks, frozenset({inside, nobody}))
+    reachable = proxy.Reachable("ostest.test.metalkube.org", networks, frozenset({inside, unused}))
     server = await asyncio.start_server(partial(proxy.relay, reachable), forward.LOOPBACK)
     async with server, behind:
-        yield server.sockets[0].getsockname()[1], inside, nobody
+        yield server.sockets[0].getsockname()[1], inside, unused
 
 
 async def ask(port: int, data: bytes) -> bytes:
@@ -54,8 +54,8 @@ async def test_what_may_be_reached_is_relayed(ports: tuple[int, int, int]) -> No
 
 
 async def test_everything_else_is_refused_with_the_reason(ports: tuple[int, int, int]) -> None:
-    own, inside, nobody = ports
-    for request, status, said in (
+    own, inside, unused = ports
+    for request, status, reported in (
         (
             connect("127.0.0.1", 22),
             b" 403 ",
@@ -64,8 +64,8 @@ async def test_everything_else_is_refused_with_the_reason(ports: tuple[int, int,
         (connect("192.0.2.1", inside), b" 403 ", b"192.0.2.1"),
         (connect("evil.example", inside), b" 403 ", b"evil.example"),
         (connect("[2001:db8::1]", inside), b" 403 ", b"2001:db8::1"),
-        (connect("127.0.0.1", nobody), b" 502 ", b"127.0.0.1"),
-        (connect("api.ostest.test.metalkube.org", nobody), b" 502 ", b"api.ostest"),
+        (connect("127.0.0.1", unused), b" 502 ", b"127.0.0.1"),
+        (connect("api.ostest.test.metalkube.org", unused), b" 502 ", b"api.ostest"),
         (b"GET http://127.0.0.1/ HTTP/1.1\r\n\r\n", b" 405 ", b"CONNECT"),
         (b"CONNECT 127.0.0.1:99999999 HTTP/1.1\r\n\r\n", b" 405 ", b""),
         (b"CONNECT \xff\xfe:1 HTTP/1.1\r\n\r\n", b" 405 ", b""),
@@ -74,7 +74,7 @@ async def test_everything_else_is_refused_with_the_reason(ports: tuple[int, int,
         (b"", b" 405 ", b""),
     ):
         answer = await ask(own, request)
-        assert answer.startswith(b"HTTP/1.1" + status) and said in answer, (request[:80], answer)
+        assert answer.startswith(b"HTTP/1.1" + status) and reported in answer, (request[:80], answer)
 
 
 def test_a_plan_lists_what_may_be_reached() -> None:

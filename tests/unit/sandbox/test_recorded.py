@@ -60,8 +60,8 @@ def test_a_check_lists_what_a_run_records_once(tmp_path: Path) -> None:
     again = recorded.record(plan, directory, "hypervisor", who)
     assert (again.created, again.certified, again.who) == ([], False, made.who), "the mark of the objects stays"
     there = [directory / FILE, directory / "tls"]
-    assert recorded.forget(directory, check=True) == there and all(path.exists() for path in there)
-    assert recorded.forget(directory) == there and recorded.forget(directory) == []
+    assert recorded.discard(directory, check=True) == there and all(path.exists() for path in there)
+    assert recorded.discard(directory) == there and recorded.discard(directory) == []
 
 
 def test_a_cluster_of_another_plan_whose_list_is_lost_is_refused(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def frame(flags: int, start: int) -> bytes:
 @given(st.integers(0, 0xFFFF), st.sampled_from([0x8100, 0x88A8]))
 def test_a_tag_returns_to_its_frame(tag: int, protocol: int) -> None:
     aside = struct.pack("=IIIHHHH", 0x10 | 0x40, 0, 0, 0, 0, tag, protocol)
-    made = relay.tagged(frame(1, 34), [(263, 8, aside)])
+    made = relay.with_vlan_tag(frame(1, 34), [(263, 8, aside)])
     assert made[22:26] == struct.pack("!HH", protocol, tag)
     assert made[26:] == b"\x08\x00payload"
     assert struct.unpack("=BBHHHH", made[:10]) == (1, 1, 58, 1448, 38, 16)
@@ -84,7 +84,7 @@ def test_a_tag_returns_to_its_frame(tag: int, protocol: int) -> None:
 
 def test_a_frame_without_a_tag_is_as_it_was() -> None:
     for extra in ([], [(263, 8, bytes(20))], [(263, 8, b"short")], [(1, 8, b"\xff" * 20)]):
-        assert relay.tagged(frame(1, 34), extra) == frame(1, 34)
+        assert relay.with_vlan_tag(frame(1, 34), extra) == frame(1, 34)
 
 
 def test_a_fault_names_its_field(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -94,7 +94,8 @@ def test_a_fault_names_its_field(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     kinds = faultd.kinds(faultd.Lab({"relay": str(tmp_path / "relay.py")}))
     for kind, field, value in (("delay", "milliseconds", 5), ("loss", "percent", 7), ("rate", "kbits", 9)):
         fault = {"kind": kind, "node": "master-0", "nic": "eth1", field: value}
-        note = json.loads(json.dumps(kinds[kind].begin(fault)))
+        note = json.loads(json.dumps(kinds[kind].note(fault)))
+        kinds[kind].begin(fault, note)
         end = kinds[kind].end
         assert end
         end(fault, note)

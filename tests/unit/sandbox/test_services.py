@@ -38,7 +38,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def render(plan: dict, *, private: bool) -> dict[str, lifecycle.Service]:
     found = {"bmc": "one", "registry": "two", "registry_http": "three", "nodes": {}}
-    return services.render(secrets.into(plan, found), TLS, private=private, http_secret="three")
+    return services.render(secrets.with_passwords(plan, found), TLS, private=private, http_secret="three")
 
 
 def content(service: lifecycle.Service, name: str) -> str:

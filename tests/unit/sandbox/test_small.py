@@ -42,7 +42,7 @@ def test_link_names_fit() -> None:
     assert max(map(len, long)) <= 15 and len(set(long)) == 2
 
 
-def test_stub_resolver_is_no_resolver(tmp_path: Path) -> None:
+def test_a_stub_resolver_is_not_a_resolver(tmp_path: Path) -> None:
     stub, real = tmp_path / "stub", tmp_path / "real"
     stub.write_text("nameserver 127.0.0.53\n")
     assert uplink.resolvers([real, stub]) == []
@@ -112,7 +112,7 @@ def test_shared_things_go_with_the_last(tmp_path: Path) -> None:
     setting.write_text("1")
     for name in ("a", "b"):
         host.claim(parent / name, CALLER)
-    with host.shared(parent) as made:
+    with host.update_shared(parent) as made:
         made.add(f"sysctl:{setting}=0")
     leave(parent / "a")
     assert parent.is_dir() and setting.read_text() == "1"

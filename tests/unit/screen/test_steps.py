@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.screen import keys, steps
-from ansible_collections.agentlab.ocp.plugins.module_utils.screen.fonts import known
+from ansible_collections.agentlab.ocp.plugins.module_utils.screen.fonts import known_fonts
 from ansible_collections.agentlab.ocp.plugins.module_utils.screen.picture import Picture
 
 from .draw import Shows, draw
 
-VGA = known()[0]
+VGA = known_fonts()[0]
 FIRST = draw(["Press ESC for boot menu."], VGA)
 MENU = draw(["Select boot device:", "", "1. Legacy option rom"], VGA)
 
@@ -43,9 +43,9 @@ def test_unknown_key(name: str) -> None:
 
 
 def test_typed() -> None:
-    assert list(keys.typed("aB:\n1!")) == [[30], [42, 48], [42, 39], [28], [2], [42, 2]]
+    assert list(keys.key_codes("aB:\n1!")) == [[30], [42, 48], [42, 39], [28], [2], [42, 2]]
     with pytest.raises(LabError, match="'ä' cannot be typed"):
-        next(keys.typed("aä"))
+        next(keys.key_codes("aä"))
 
 
 def test_follow(tmp_path: Path) -> None:

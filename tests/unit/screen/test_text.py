@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.errors import LabError
 from ansible_collections.agentlab.ocp.plugins.module_utils.screen import fonts, picture, text
-from ansible_collections.agentlab.ocp.plugins.module_utils.screen.fonts import known
+from ansible_collections.agentlab.ocp.plugins.module_utils.screen.fonts import known_fonts
 from ansible_collections.agentlab.ocp.plugins.module_utils.screen.picture import Picture
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from .draw import BLACK, GREY, draw
 
 GOLDEN = Path(__file__).parent / "golden"
-FONTS = {font.name: font for font in known()}
+FONTS = {font.name: font for font in known_fonts()}
 VGA = FONTS["VGA text, 9x16"]
 
 
@@ -89,7 +89,7 @@ def test_without_firmware_nothing_can_be_read(monkeypatch: pytest.MonkeyPatch, t
         monkeypatch.setattr(fonts, "VGABIOS", (paths,))
         monkeypatch.setattr(fonts, "OVMF", (paths,))
         with pytest.raises(LabError, match=r"which is not on this host: .*`agentlab setup` installs it"):
-            fonts.known.__wrapped__()
+            fonts.known_fonts.__wrapped__()
 
 
 @pytest.mark.parametrize("name", sorted(FONTS))

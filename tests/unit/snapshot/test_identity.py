@@ -149,7 +149,7 @@ def test_a_snapshot_without_an_owner_changes_nothing(
 
 def test_only_whole_paths_move() -> None:
     moves = [("/x/one", "/z&z")]
-    assert [identity.moved(path, moves) for path in ("/x/one", "/x/one/y", "/x/one-more", "/a/x/one/y")] == [
+    assert [identity.moved_path(path, moves) for path in ("/x/one", "/x/one/y", "/x/one-more", "/a/x/one/y")] == [
         "/z&z", "/z&z/y", "/x/one-more", "/a/x/one/y",
     ]  # fmt: skip
     text = "<a f='/x/one/y' g=\"/x/one\">/x/one/z</a><b f='/x/one-more' g='/a/x/one/y'/>"

@@ -24,8 +24,8 @@ from tests.unit.snapshot.test_manifest import MADE
 HOLD = f"""
 import sys, time
 from pathlib import Path
-from {locks.__name__} import alone
-with alone(Path(sys.argv[1]), "one"):
+from {locks.__name__} import exclusive
+with exclusive(Path(sys.argv[1]), "one"):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -58,15 +58,15 @@ def files(lab: Lab) -> list[str]:
 def test_an_action_is_refused_while_another_one_runs(lab: Lab, tmp_path: Path, action: str) -> None:
     before = files(lab)
     refused = rf"another snapshot action runs for cluster one \(process {os.getpid()}\)"
-    with locks.alone(lab.state_dir, "one"), pytest.raises(SnapshotError, match=refused):
+    with locks.exclusive(lab.state_dir, "one"), pytest.raises(SnapshotError, match=refused):
         (WRITING | READING)[action](lab, tmp_path / "x.tar")
     assert files(lab) == before and not (tmp_path / "x.tar").exists() and not lab.state_dir.with_name("two").exists()
 
 
 @pytest.mark.parametrize("action", WRITING)
 def test_a_snapshot_that_is_read_does_not_change(lab: Lab, tmp_path: Path, action: str) -> None:
-    with locks.alone(lab.state_dir, "one", shared=True):
-        with locks.alone(lab.state_dir, "one", shared=True):
+    with locks.exclusive(lab.state_dir, "one", shared=True):
+        with locks.exclusive(lab.state_dir, "one", shared=True):
             bundle.export(lab, "ready", tmp_path / "other.tar")
         with pytest.raises(SnapshotError, match="another snapshot action runs"):
             WRITING[action](lab, tmp_path / "x.tar")
@@ -82,12 +82,12 @@ def test_the_lock_of_a_killed_process_is_gone(lab: Lab) -> None:
             labs.delete(lab, "ready")
         process.send_signal(signal.SIGKILL)
     labs.delete(lab, "ready")
-    assert labs.existing(lab.state_dir) == []
+    assert labs.existing_snapshots(lab.state_dir) == []
 
 
 def test_what_lets_the_machines_continue_keeps_the_lock(lab: Lab) -> None:
     """The watcher of a save that was killed: before it has ended, no other save may look at the machines."""
-    with locks.alone(lab.state_dir, "one", inherited=True):
+    with locks.exclusive(lab.state_dir, "one", inherited=True):
         command = ["sh", "-c", "read done"]
         watcher = subprocess.Popen(command, stdin=subprocess.PIPE, close_fds=False)
         other = subprocess.Popen(["sleep", "60"])

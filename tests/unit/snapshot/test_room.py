@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import capacity
-from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox.namespaces import Running
+from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox.namespaces import RunningSandbox
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot import copies, lab, manifest, room
 from ansible_collections.agentlab.ocp.plugins.module_utils.snapshot.manifest import OFF, RUNNING, SnapshotError
 
@@ -49,7 +49,7 @@ def test_the_memory_of_machines_that_will_run(monkeypatch: pytest.MonkeyPatch) -
 def test_the_sandbox_that_ends_gives_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """This test's own processes play it."""
     has(monkeypatch, 0)
-    here = Running("one", "x", os.getpid(), 0, "")
+    here = RunningSandbox("one", "x", os.getpid(), 0, "")
     assert room._used(here) > 1
     monkeypatch.setattr(room, "_used", lambda __: sum(SIZES) + len(SIZES) * OVERHEAD)
     room.check_memory(PLAN, saved(*[RUNNING] * len(SIZES)), here)

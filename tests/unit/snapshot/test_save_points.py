@@ -45,30 +45,30 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def watch(
     tmp_path: Path, service: Service, wanted: list[str], seconds: float = 0.2
 ) -> tuple[save_points.SavePoints, list[str]]:
-    said: list[str] = []
+    reported: list[str] = []
     plan = {"snapshots": wanted, "hypervisor": {"state_dir": str(tmp_path)}}
     of = Lab(cast(Any, plan), tmp_path, cast(Any, None), "1")
-    made = save_points.SavePoints(of, service, lambda level, text: said.append(f"{level}: {text}"))
+    made = save_points.SavePoints(of, service, lambda level, text: reported.append(f"{level}: {text}"))
     with made:
         end = time.monotonic() + seconds
         while made._thread.is_alive() and time.monotonic() < end:
             time.sleep(0.005)
-    return made, said
+    return made, reported
 
 
 @pytest.mark.parametrize("status", ["ready", "preparing-for-installation"])
 def test_ready_is_saved_once(tmp_path: Path, saved: list[str], status: str) -> None:
     service = Service(None, "", "insufficient", "pending-for-input", status, "installing")
-    made, said = watch(tmp_path, service, ["ready"], 5)
+    made, reported = watch(tmp_path, service, ["ready"], 5)
     assert saved == ["ready"] and made.failures == []
-    assert said == ["info: snapshot ready saved; the machines were paused for 1.2 s"]
+    assert reported == ["info: snapshot ready saved; the machines were paused for 1.2 s"]
 
 
 def test_too_late_is_reported_and_not_saved(tmp_path: Path, saved: list[str]) -> None:
-    made, said = watch(tmp_path, Service("installing"), ["ready"], 5)
+    made, reported = watch(tmp_path, Service("installing"), ["ready"], 5)
     assert saved == []
     assert made.failures == ["snapshot ready was not saved: the cluster is installing already"]
-    assert said == [f"warning: {made.failures[0]}"]
+    assert reported == [f"warning: {made.failures[0]}"]
 
 
 @pytest.mark.parametrize("answer", [["ready"], {"status": "ready"}, [{"status": ["ready"]}], 7])
@@ -76,10 +76,10 @@ def test_an_answer_that_is_malformed_is_a_failure(tmp_path: Path, saved: list[st
     """Without a failure the wait would succeed, and `ready` would be missing."""
     service = Service("ready")
     service.clusters = lambda: answer
-    made, said = watch(tmp_path, service, ["ready"], 5)
+    made, reported = watch(tmp_path, service, ["ready"], 5)
     assert saved == [] and len(made.failures) == 1
     assert made.failures[0].startswith("snapshot ready was not saved: the assisted service gave a malformed answer: ")
-    assert said == [f"warning: {made.failures[0]}"]
+    assert reported == [f"warning: {made.failures[0]}"]
 
 
 @pytest.mark.parametrize("error", [RuntimeError("boom"), KeyError("hosts"), TypeError("x")], ids=repr)
@@ -95,8 +95,8 @@ def test_any_error_of_a_save_is_a_failure(
 
 
 def test_a_wait_that_ends_before_ends_the_watch(tmp_path: Path, saved: list[str]) -> None:
-    made, said = watch(tmp_path, Service(None), ["ready"])
-    assert (saved, made.failures, said) == ([], [], []) and not made._thread.is_alive()
+    made, reported = watch(tmp_path, Service(None), ["ready"])
+    assert (saved, made.failures, reported) == ([], [], []) and not made._thread.is_alive()
 
 
 def test_only_what_the_plan_asks_for(tmp_path: Path, saved: list[str]) -> None:
@@ -112,8 +112,8 @@ def test_an_existing_snapshot_is_kept(tmp_path: Path, saved: list[str]) -> None:
     place = manifest.place(tmp_path, "ready")
     place.mkdir(parents=True)
     (place / manifest.FILE).write_text("{}")
-    made, said = watch(tmp_path, Service("ready"), ["ready"])
-    assert (saved, made.failures, said) == ([], [], ["info: snapshot ready exists, and is kept"])
+    made, reported = watch(tmp_path, Service("ready"), ["ready"])
+    assert (saved, made.failures, reported) == ([], [], ["info: snapshot ready exists, and is kept"])
 
 
 def test_a_save_that_fails_does_not_end_the_wait(
@@ -123,13 +123,13 @@ def test_a_save_that_fails_does_not_end_the_wait(
         raise SnapshotError("no space left")
 
     monkeypatch.setattr(save_points.lab, "save", save)
-    made, said = watch(tmp_path, Service("ready"), ["ready", "installed"], 5)
+    made, reported = watch(tmp_path, Service("ready"), ["ready", "installed"], 5)
     made.installed()
     assert made.failures == [
         "snapshot ready was not saved: no space left",
         "snapshot installed was not saved: no space left",
     ]
-    assert said == [f"warning: {text}" for text in made.failures]
+    assert reported == [f"warning: {text}" for text in made.failures]
 
 
 def test_an_error_of_the_system_has_no_number(

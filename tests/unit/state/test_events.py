@@ -65,7 +65,7 @@ def test_what_a_killed_writer_left_costs_one_line(tmp_path: Path) -> None:
      json.dumps({**event("stage", "x"), "time": "yesterday"}), json.dumps({**event("host", "x"), "percentage": True}),
      json.dumps({**event("cluster", "x"), "late": "soon"})],
 )  # fmt: skip
-def test_lines_that_are_no_events_are_counted(tmp_path: Path, line: str) -> None:
+def test_lines_that_are_not_events_are_counted(tmp_path: Path, line: str) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(f"{json.dumps(event('stage', 'x'))}\n{line}\n")
     found = read(path)
@@ -131,8 +131,8 @@ def test_a_wait_writes_what_changes(tmp_path: Path) -> None:
     }
     wait.show_operators([operator])
     wait.show_operators([operator])
-    wait.say("warning", "careful")
-    WaitEvents(EventLog(path), faults=faults).say("info", "resumed")
+    wait.report("warning", "careful")
+    WaitEvents(EventLog(path), faults=faults).report("info", "resumed")
     lines = [(one["kind"], one["subject"], one["state"], one["level"]) for one in read(path).events]
     assert lines == [
         ("fault", "power_off", "", "warning"),

@@ -33,7 +33,7 @@ def test_a_directory_is_made_with_its_marker(tmp_path: Path) -> None:
 
 def test_another_is_refused_with_both_names_and_the_way_out(tmp_path: Path) -> None:
     made = host.claim(tmp_path / "ostest", ALICE)
-    for action in (host.claim, owner.verify, owner.marked):
+    for action in (host.claim, owner.verify, owner.marked_owner):
         with pytest.raises(owner.OwnerError) as refused:
             action(tmp_path / "ostest", BOB)
         for part in (
@@ -73,7 +73,7 @@ def test_a_directory_with_files_of_others_is_refused_and_kept(tmp_path: Path) ->
         owner.OwnerError,
         match=r"sec1 is not removed: .* remove it yourself; if not, remove it from the list in .*state.json",
     ):
-        owner.marked(tmp_path / "sec1", ALICE)
+        owner.marked_owner(tmp_path / "sec1", ALICE)
     assert (photos / "t.txt").read_text() == "mine"
     (tmp_path / "link").symlink_to(photos)
     with pytest.raises(owner.OwnerError, match="link is not a directory"):
@@ -94,11 +94,11 @@ def test_a_damaged_marker_is_named(tmp_path: Path, text: str) -> None:
     host.claim(tmp_path / "ostest", ALICE)
     path = tmp_path / "ostest" / owner.FILE
     path.write_text(text)
-    for action in (host.claim, owner.verify, owner.marked):
+    for action in (host.claim, owner.verify, owner.marked_owner):
         with pytest.raises(owner.OwnerError, match=rf"{path}: damaged .*destroy --adopt"):
             action(tmp_path / "ostest", ALICE)
     listed = replace(ALICE, adopt=True, owner=replace(ALICE.owner, mark="from state.json"))
-    assert owner.marked(tmp_path / "ostest", listed) == listed.owner
+    assert owner.marked_owner(tmp_path / "ostest", listed) == listed.owner
 
 
 def test_the_host_is_left_as_it_was_next_to_other_directories(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_host_is_left_as_it_was_next_to_other_directories(tmp_path: Path) ->
     setting.write_text("1")
     (parent / "data").mkdir(parents=True)
     made = host.claim(parent / "a", ALICE)
-    with host.shared(parent) as noted:
+    with host.update_shared(parent) as noted:
         noted.add(f"sysctl:{setting}=0")
     owner.remove(parent / "a", made)
     host.leave_host(parent)
@@ -139,7 +139,7 @@ place = Path(sys.argv[1]) / "x" / "lab" / "ostest"
 if sys.argv[3] == "make":
     host.claim(place, who)
 else:
-    if found := owner.marked(place, who):
+    if found := owner.marked_owner(place, who):
         owner.remove(place, found)
     host.leave_host(place.parent)
 """
@@ -159,7 +159,7 @@ def test_killed_at_every_step(tmp_path: Path, verb: str) -> None:
             (place / "pool").mkdir()
             (place / "pool" / "disk").write_text("")
         killed = subprocess.run([sys.executable, "-c", KILL, tmp_path, str(step), verb], check=False).returncode
-        if found := owner.marked(place, who):
+        if found := owner.marked_owner(place, who):
             owner.remove(place, found)
         elif owner.leftover(place):
             owner.remove(place, who.owner)
@@ -186,7 +186,7 @@ def test_a_damaged_list_of_the_host_is_named(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "data", [{}, {"owner": []}, {"owner": {"cluster": "a"}}, {"owner": {**ALICE.fact()["owner"], "uid": "0"}}]
 )
-def test_what_is_no_owner_is_refused(data: dict[str, Any]) -> None:
+def test_an_invalid_owner_is_refused(data: dict[str, Any]) -> None:
     with pytest.raises(owner.OwnerError, match="must be the fact agentlab_owner"):
         owner.from_fact(data)
     assert owner.from_fact(json.loads(json.dumps(ALICE.fact()))) == ALICE

@@ -14,7 +14,13 @@ from typing import Any
 import pytest
 from ansible_collections.agentlab.ocp.plugins.module_utils.redact import MAX_LINE
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import recording
-from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import Player, Recorder, applied, load, patch
+from ansible_collections.agentlab.ocp.plugins.module_utils.state.recording import (
+    Player,
+    Recorder,
+    apply_patch,
+    load,
+    patch,
+)
 
 
 def lines(*entries: dict[str, Any]) -> bytes:
@@ -39,7 +45,7 @@ def test_a_patch_makes_one_value_of_another() -> None:
     for __ in range(3000):
         before, after = thing(numbers), thing(numbers)
         copy = json.loads(json.dumps(before))
-        assert json.dumps(applied(patch(before, after), copy), sort_keys=True) == json.dumps(after, sort_keys=True)
+        assert json.dumps(apply_patch(patch(before, after), copy), sort_keys=True) == json.dumps(after, sort_keys=True)
 
 
 def test_what_changes_is_recorded_once_and_read_again(tmp_path: Path) -> None:
@@ -190,7 +196,7 @@ def test_changes_of_what_is_not_there() -> None:
     player.seek(100)
     assert player.get("assisted", "/x") == (200, [1, 5])
     assert len(player.notes) == 4
-    assert "assisted /x: a change is left out: changes '7', which is not there" in player.notes
+    assert "assisted /x: a change is left out: changes '7', which does not exist" in player.notes
 
 
 def test_a_bomb() -> None:

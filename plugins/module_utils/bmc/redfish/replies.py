@@ -34,7 +34,7 @@ _POLL_SECONDS = 1.0
 def connector(root: str, *, busy_seconds: float, **options: Any) -> sushy.connector.Connector:
     """Return sushy's connector, whose replies are bounded; it sends nothing, so no credentials either, to other hosts than root's.
 
-    root: URL of the service; busy_seconds: how long a request is repeated that is answered with 503, so was not carried out; options:
+    root: URL of the service; busy_seconds: how long a request is repeated that is answered with 503, so did nothing; options:
     those of sushy's class. A request that is answered with 202 returns when its task has ended; a task that fails is a `SushyError`.
     """
 
@@ -77,7 +77,7 @@ def _ended(service: sushy.connector.Connector, task: str) -> Any:
         if answer.status_code != _ACCEPTED and state not in _RUNNING:
             break
         if time.monotonic() > limit:
-            raise sushy.exceptions.SushyError(f"its task {task} has not ended after {TASK_SECONDS:.0f} s: {state}")
+            raise sushy.exceptions.SushyError(f"its task {task} timed out after {TASK_SECONDS:.0f} s: {state}")
         time.sleep(_POLL_SECONDS)
     if state not in (None, "Completed"):
         texts = [str(one.get("Message")) for one in body.get("Messages") or () if isinstance(one, dict)]
@@ -100,7 +100,7 @@ def _adapter(host: str) -> requests.adapters.HTTPAdapter:
                     return answer, read_reply(answer, limits=_LIMITS)
 
             try:
-                answer, body = deadline.within(MOST_SECONDS, ask)
+                answer, body = deadline.call_within(MOST_SECONDS, ask)
             except TimeoutError as error:
                 raise requests.exceptions.RequestException(str(error)) from error
             if len(body) > MOST_BYTES:

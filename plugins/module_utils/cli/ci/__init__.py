@@ -25,12 +25,12 @@ from ...plan import profile, rundir
 from ...plan.model import Plan
 from ...report.page import junit
 from ...sandbox import faults, kvm, namespaces
-from ...terminal import say, say_or_drop
+from ...terminal import write_line, write_or_drop
 from ...vocabulary import Exit, RunFile
 from .. import forward
 from ..cluster import add_cluster, become, find
 from ..places import PROFILES, ROOT, program
-from .runner import GATHER_AFTER, Interrupt, Refused, Runner, Stage, cases, checks_junit, fresh
+from .runner import GATHER_AFTER, Interrupt, RefusedJob, Runner, Stage, cases, checks_junit, fresh
 
 TABLE = ROOT / "ci/jobs.yml"
 PROXY_SECONDS = 20.0
@@ -155,8 +155,8 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
         name, job = _job(args)
         runner = Runner(job, args.cluster, here, interrupt)
     except (ValueError, OSError) as error:
-        refused = error if isinstance(error, Refused) else Refused(error)
-        say_or_drop(refused, sys.stderr)
+        refused = error if isinstance(error, RefusedJob) else RefusedJob(error)
+        write_or_drop(refused, sys.stderr)
         shared.leave(
             shared.Result(refused.ended, str(refused), False), later, here, None, Path(), link=args.artifacts_url
         )
@@ -164,7 +164,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
         return refused.ended
     with interrupt.noticed():
         installation = _installation(runner, done)
-        _after(runner, done, installation)
+        _finish_job(runner, done, installation)
         result = shared.Result(
             runner.ended(installation), runner.cause(installation), args.keep, "wait" not in job["stages"]
         )
@@ -179,7 +179,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
             if runner.job["foreign"]:
                 _report(done, runner.program("foreign", "end"))
     if interrupt():
-        say_or_drop(f"interrupted; to remove it: {program()} destroy --cluster {args.cluster}", sys.stderr)
+        write_or_drop(f"interrupted; to remove it: {program()} destroy --cluster {args.cluster}", sys.stderr)
     found = None if job["expect"] else runner.found
     here.make("junit.xml", lambda: junit.text(cases(name, done, artifacts, found)))
     if args.results:
@@ -196,7 +196,7 @@ def _run(args: argparse.Namespace, later: shared.Place, parent: Path) -> int:
 def _complain(ended: outcome.Class, *places: shared.Place) -> None:
     for place in places:
         if place.problem:
-            say_or_drop(f"agentlab: {place.problem}; the result of the installation is {int(ended)}", sys.stderr)
+            write_or_drop(f"agentlab: {place.problem}; the result of the installation is {int(ended)}", sys.stderr)
 
 
 def _installation(runner: Runner, done: list[Stage]) -> Stage:
@@ -205,7 +205,7 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
     for name in (*before, last):
         program = jobs.MEANWHILE.get(name)
         if program and runner.job[program]:
-            stage, other = _meanwhile(runner, name, program)
+            stage, other = _run_concurrently(runner, name, program)
             _report(done, other)
         else:
             stage = runner.stage(name)
@@ -215,7 +215,7 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
             break
         if name != last:
             _report(done, stage)
-        for words in jobs.prepared(runner.job) if name == "prepare" != last else ():
+        for words in jobs.preparation_programs(runner.job) if name == "prepare" != last else ():
             stage = runner.program(*words)
             if stage.error:
                 return stage
@@ -223,17 +223,17 @@ def _installation(runner: Runner, done: list[Stage]) -> Stage:
     return stage
 
 
-def _meanwhile(runner: Runner, name: str, program: str) -> tuple[Stage, Stage]:
+def _run_concurrently(runner: Runner, name: str, program: str) -> tuple[Stage, Stage]:
     """Run a stage and a program of `ci` at the same time; return both."""
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(runner.program, program)
         return runner.stage(name), other.result()
 
 
-def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
+def _finish_job(runner: Runner, done: list[Stage], last: Stage) -> None:
     """Report the last stage of the installation as the job expects it to end; then what else the job has.
 
-    The order is that of `jobs.after`.
+    The order is that of `jobs.later_steps`.
     """
     _report(done, _struck(runner, runner.check_result(last)))
     if last.error or runner.interrupt():
@@ -241,12 +241,12 @@ def _after(runner: Runner, done: list[Stage], last: Stage) -> None:
     run: dict[str, Callable[[], Stage]] = {
         "add_nodes": lambda: runner.stage("add_nodes"),
         "validate-day2": lambda: runner.stage("validate")._replace(name="validate-day2"),
-        "again-add_nodes": lambda: runner.again("add_nodes"),
-        "again": runner.again,
+        "again-add_nodes": lambda: runner.run_again("add_nodes"),
+        "again": runner.run_again,
         "command": runner.command,
         "gather": lambda: runner.stage("gather"),
     }
-    for name in jobs.after(runner.job):
+    for name in jobs.later_steps(runner.job):
         _report(done, run[name]() if name in run else runner.program(name))
         if done[-1].error:
             if name in GATHER_AFTER:
@@ -265,7 +265,7 @@ def _struck(runner: Runner, last: Stage) -> Stage:
 
 def _report(done: list[Stage], stage: Stage) -> None:
     done.append(stage)
-    say_or_drop(f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}")
+    write_or_drop(f"{'FAIL' if stage.error else 'ok  '}  {stage.name:<10} {stage.seconds:7.1f} s  {stage.error}")
 
 
 def _proxy(args: argparse.Namespace, plan: Plan | None, log: Path) -> str:
@@ -301,7 +301,7 @@ def _proxy(args: argparse.Namespace, plan: Plan | None, log: Path) -> str:
         problem = log.read_text().strip()
     except OSError as error:
         problem = str(error)
-    say_or_drop(
+    write_or_drop(
         f"agentlab: the proxy into the sandbox did not start; the kubeconfig has no proxy-url: {problem}", sys.stderr
     )
     return ""
@@ -321,8 +321,8 @@ def _gather(args: argparse.Namespace, later: shared.Place, artifacts: Path) -> i
         artifacts.mkdir(parents=True, exist_ok=True)
         here = shared.Place("artifacts", artifacts)
         runner = Runner(jobs.DEFAULTS, args.cluster, here, interrupt)
-    except (Refused, OSError) as error:
-        say_or_drop(error, sys.stderr)
+    except (RefusedJob, OSError) as error:
+        write_or_drop(error, sys.stderr)
         return int(outcome.Class.OTHER)
     with interrupt.noticed():
         _report(done, runner.stage("gather"))
@@ -332,7 +332,7 @@ def _gather(args: argparse.Namespace, later: shared.Place, artifacts: Path) -> i
             _report(done, runner.stage("destroy", last=True))
     for place in (later, here):
         if place.problem:
-            say_or_drop(f"agentlab: {place.problem}", sys.stderr)
+            write_or_drop(f"agentlab: {place.problem}", sys.stderr)
     return int(any(stage.error for stage in done))
 
 
@@ -343,8 +343,8 @@ def _validate(args: argparse.Namespace, __: shared.Place, artifacts: Path) -> in
         runner = Runner(jobs.DEFAULTS, args.cluster, shared.Place("artifacts", artifacts))
         done = runner.stage("validate")
         checks_junit(args.cluster, done).write(str(artifacts / "junit_agentlab.xml"), pretty=True)
-    except (Refused, OSError) as error:
-        say(error, sys.stderr)
+    except (RefusedJob, OSError) as error:
+        write_line(error, sys.stderr)
         return int(outcome.Class.OTHER)
     _report([], done)
     return int(runner.ended(done))
@@ -361,7 +361,7 @@ def _execute(args: argparse.Namespace, __: shared.Place, artifacts: Path) -> int
         settings = [f"{name}={path}" for name, path in places.items()]
         return become([*cluster.enter(os.getcwd()), "env", *settings, *args.program])
     except (LabError, ValueError, OSError) as error:
-        say(f"agentlab: {error}", sys.stderr)
+        write_line(f"agentlab: {error}", sys.stderr)
         return Exit.FAILED
 
 

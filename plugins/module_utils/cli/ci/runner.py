@@ -29,7 +29,7 @@ from ...report.page.model import Run
 from ...report.secrets import of_run
 from ...state import write_atomic
 from ...state.owner import OwnerError
-from ...terminal import say_or_drop
+from ...terminal import write_or_drop
 from ...vocabulary import RunFile
 from .. import lab, mirror, orphans
 from ..places import PLAYBOOKS, PROFILES, ROOT, run_dir
@@ -68,7 +68,7 @@ class Stage(NamedTuple):
     shown: tuple[str, ...] = ()
 
 
-class Refused(ValueError):
+class RefusedJob(ValueError):
     """A job that cannot start: its text, and the class of the failure.
 
     `ended` is CONFIGURATION for an invalid profile or plan, and INFRASTRUCTURE for a file that cannot be read or a
@@ -113,7 +113,7 @@ class Interrupt:
 class Runner:
     """Runs playbooks of one job on `cluster`; artifacts: the job's directory, which exists, and may be full.
 
-    Raises `Refused` for a profile, plan or owner that is not right, before anything runs.
+    Raises `RefusedJob` for a profile, plan or owner that is not right, before anything runs.
     """
 
     def __init__(self, job: Job, cluster: str, artifacts: shared.Place, interrupt: Interrupt | None = None) -> None:
@@ -136,7 +136,7 @@ class Runner:
                 if isinstance(given, dict)
                 else profile.read(given, PROFILES)
             )
-            artifacts.write(name, rundir.dump(jobs.placed(profile.rooted(source).raw, fields)))
+            artifacts.write(name, rundir.dump(jobs.place_fields(profile.rooted_source(source).raw, fields)))
             given = str(artifacts.folder / name)
         self.profile = given or None
         self.found: Run | None = None
@@ -144,7 +144,7 @@ class Runner:
         try:
             lab.inputs("deploy" if self.profile else "validate", cluster, self.profile)
         except (ValueError, OSError) as error:
-            raise Refused(error) from error
+            raise RefusedJob(error) from error
 
     def stage(self, name: str, *, last: bool = False) -> Stage:
         """Run one playbook. It is stopped after `idle_minutes` without output, or after the job's `timeout_minutes` (`last`: not then).
@@ -159,7 +159,7 @@ class Runner:
         try:
             inventory, variables = lab.inputs(name, self.cluster, self.profile)
         except (ValueError, OSError) as refusal:
-            return Stage(name, 0, str(refusal), int(Refused(refusal).ended))
+            return Stage(name, 0, str(refusal), int(RefusedJob(refusal).ended))
         known = of_run(self.run_dir)
         redactor = Redactor(known)
 
@@ -170,7 +170,7 @@ class Runner:
                 known = of_run(self.run_dir)
                 redactor = Redactor(known)
             if event["stdout"]:
-                say_or_drop(redact(event["stdout"], known))
+                write_or_drop(redact(event["stdout"], known))
             self.artifacts.add("events.jsonl", redactor.feed(json.dumps(event, default=str)) + "\n")
             data = event.get("event_data") or {}
             result = data.get("res") or {}
@@ -219,7 +219,7 @@ class Runner:
             error = f"{name}: interrupted by {signal.Signals(self.interrupt.number).name}"
         return Stage(name, time.monotonic() - start, redact(error, secrets), exit_code, tuple(changed), tuple(checks))
 
-    def again(self, name: str = "deploy") -> Stage:
+    def run_again(self, name: str = "deploy") -> Stage:
         """Run a finished playbook again, which must change nothing.
 
         The result is named `again`, or `again-NAME` for another than `deploy`; its error lists the tasks that changed
@@ -301,7 +301,7 @@ class Runner:
         expect = self.job["expect"]
         if expect is None:
             return done
-        stage, log = jobs.failing(expect), self.run_dir / RunFile.WAIT_LOG
+        stage, log = jobs.failing_stage(expect), self.run_dir / RunFile.WAIT_LOG
         output = log.read_text() if log.exists() else ""
         wrong = [f"{text!r} is not in {log.name}" for text in expect["log"] if text not in output]
         if not done.error:

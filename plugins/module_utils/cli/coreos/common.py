@@ -13,9 +13,9 @@ from typing import Any, BinaryIO
 
 from ..._deps import MissingLibrary
 from ...coreos import cpio, customize, image
-from ...coreos.errors import CoreosError, naming
+from ...coreos.errors import CoreosError, prefix_errors
 from ...files import explain
-from ...terminal import say
+from ...terminal import write_line
 from ...vocabulary import Exit
 from . import help as texts
 
@@ -28,7 +28,7 @@ def option(*names: str, **settings: object) -> Option:
     return names, settings
 
 
-def repeated(*names: str, metavar: str, help: str) -> Option:
+def repeated_option(*names: str, metavar: str, help: str) -> Option:
     return names, {"action": "append", "default": [], "metavar": metavar, "help": f"{help}; may be repeated"}
 
 
@@ -66,7 +66,7 @@ def show(data: bytes) -> None:
 
 
 def notice(text: str) -> None:
-    say(text, sys.stderr)
+    write_line(text, sys.stderr)
 
 
 def read_input(path: str | None) -> bytes:
@@ -93,7 +93,7 @@ def write_network(keyfiles: dict[str, bytes], directory: str | None) -> None:
         return
     for name, data in keyfiles.items():
         write_below(directory, name, data)
-        say(os.path.join(directory, name))
+        write_line(os.path.join(directory, name))
 
 
 def write_below(directory: str, name: str, data: bytes, mode: int = 0o600) -> None:
@@ -127,9 +127,9 @@ def read_initrd(path: str | None, patterns: list[str]) -> dict[str, bytes]:
         return not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
     if path in (None, "-"):
-        with naming("stdin"):
+        with prefix_errors("stdin"):
             return cpio.read_files(sys.stdin.buffer, wanted)
-    with open(str(path), "rb") as file, naming(path):
+    with open(str(path), "rb") as file, prefix_errors(path):
         return cpio.read_files(file, wanted)
 
 
@@ -163,9 +163,9 @@ def run(prog: str, tree: Tree, argv: list[str]) -> int:
     except BrokenPipeError:
         raise
     except (CoreosError, MissingLibrary) as error:
-        say(f"Error: {error}", sys.stderr)
+        write_line(f"Error: {error}", sys.stderr)
         return Exit.FAILED
     except OSError as error:
-        say(f"Error: {explain(error)}", sys.stderr)
+        write_line(f"Error: {explain(error)}", sys.stderr)
         return Exit.FAILED
     return Exit.OK

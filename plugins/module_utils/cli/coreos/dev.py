@@ -8,10 +8,10 @@ import os
 from typing import Any
 
 from ...coreos import miniso
-from ...coreos.errors import naming
+from ...coreos.errors import prefix_errors
 from ...coreos.iso import LiveIso
 from ...coreos.iso9660 import Iso9660, open_image
-from ...terminal import say
+from ...terminal import write_line
 from .common import ISO, Tree, notice, option, read_initrd, run, write_below
 
 
@@ -22,7 +22,7 @@ def _dev_show_iso(args: argparse.Namespace) -> None:
     else:
         fd = open_image(args.input)
         try:
-            with naming(args.input):
+            with prefix_errors(args.input):
                 fs = Iso9660(fd)
                 shown = {
                     "header": {"descriptors": fs.descriptors},
@@ -30,18 +30,18 @@ def _dev_show_iso(args: argparse.Namespace) -> None:
                 }
         finally:
             os.close(fd)
-    say(json.dumps(shown, indent=2, ensure_ascii=False))
+    write_line(json.dumps(shown, indent=2, ensure_ascii=False))
 
 
 def _dev_show_initrd(args: argparse.Namespace) -> None:
     for name in sorted(read_initrd(args.input, args.filter)):
-        say(name)
+        write_line(name)
 
 
 def _dev_extract_initrd(args: argparse.Namespace) -> None:
     for name, data in sorted(read_initrd(args.input, args.filter).items()):
         if args.verbose:
-            say(os.path.join(args.directory, name))
+            write_line(os.path.join(args.directory, name))
         write_below(args.directory, name, data, 0o644)
 
 

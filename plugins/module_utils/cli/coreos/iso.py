@@ -10,10 +10,10 @@ import os
 from pathlib import Path
 
 from ...coreos import customize, kargs, miniso, pxe
-from ...coreos.errors import CoreosError, naming
+from ...coreos.errors import CoreosError, prefix_errors
 from ...coreos.iso import LiveIso
 from ...coreos.iso9660 import Iso9660, open_image
-from ...terminal import say
+from ...terminal import write_line
 from .common import (
     CUSTOMIZE,
     DIRECTORY,
@@ -28,7 +28,7 @@ from .common import (
     notice,
     option,
     read_input,
-    repeated,
+    repeated_option,
     run,
     show,
     write_network,
@@ -102,8 +102,8 @@ def _kargs_reset(args: argparse.Namespace) -> None:
 
 def _kargs_show(args: argparse.Namespace) -> None:
     with LiveIso(args.input) as iso:
-        found = kargs.required(iso.kargs)
-        say(found.default if args.default else found.current)
+        found = kargs.require_kargs(iso.kargs)
+        write_line(found.default if args.default else found.current)
 
 
 def _customize(args: argparse.Namespace) -> None:
@@ -128,13 +128,13 @@ def _reset(args: argparse.Namespace) -> None:
 def _extract_pxe(args: argparse.Namespace) -> None:
     fd = open_image(args.input)
     try:
-        with naming(args.input):
+        with prefix_errors(args.input):
             fs = Iso9660(fd)
             records = list(pxe.files(fs))
         os.makedirs(args.output_dir, exist_ok=True)
         for record in records:
             path = os.path.join(args.output_dir, f"{Path(args.input).stem}-{record.name.lower()}")
-            say(path)
+            write_line(path)
             fs.extract(record, path)
     finally:
         os.close(fd)
@@ -160,9 +160,9 @@ _ISO: Tree = {
         _customize,
         [
             *CUSTOMIZE,
-            repeated("--live-karg-append", metavar="arg", help="append a kernel argument of the live system"),
-            repeated("--live-karg-delete", metavar="arg", help="delete a kernel argument of the live system"),
-            repeated(
+            repeated_option("--live-karg-append", metavar="arg", help="append a kernel argument of the live system"),
+            repeated_option("--live-karg-delete", metavar="arg", help="delete a kernel argument of the live system"),
+            repeated_option(
                 "--live-karg-replace", metavar="k=o=n", help="replace the value of a kernel argument of the live system"
             ),
             FORCE,
@@ -184,9 +184,9 @@ _ISO: Tree = {
         "modify": (
             _kargs_modify,
             [
-                repeated("-a", "--append", metavar="KARG", help="append a kernel argument"),
-                repeated("-d", "--delete", metavar="KARG", help="delete a kernel argument"),
-                repeated(
+                repeated_option("-a", "--append", metavar="KARG", help="append a kernel argument"),
+                repeated_option("-d", "--delete", metavar="KARG", help="delete a kernel argument"),
+                repeated_option(
                     "-r", "--replace", metavar="KARG=OLDVAL=NEWVAL", help="replace the value of a kernel argument"
                 ),
                 OUTPUT,

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from ... import files
 from ...coreos import cpio, customize, image, kargs
-from ...coreos.errors import CoreosError, naming
+from ...coreos.errors import CoreosError, prefix_errors
 from ...coreos.iso import IGNITION_PATH, NETWORK_DIR
 from ...coreos.pxe import FEATURES, LIVE_STAMP
 from .common import (
@@ -92,7 +92,7 @@ def _customize(args: argparse.Namespace) -> None:
         to_stdout = args.output == "-"
         out = binary_stdout() if to_stdout else stack.enter_context(image.new_file(args.output))
         wanted = {LIVE_STAMP, FEATURES, IGNITION_PATH}
-        with naming(args.input):
+        with prefix_errors(args.input):
             base = cpio.read_files(_Tee(source, out), lambda name: name in wanted or name.startswith(NETWORK_DIR))
             if LIVE_STAMP not in base:
                 raise CoreosError("not a CoreOS live initramfs image")

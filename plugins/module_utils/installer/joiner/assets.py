@@ -7,7 +7,7 @@ from typing import Any
 from ...addresses import static_ips
 from .. import ignition, image, inputs, network
 from ..assets import ASSETS as INSTALL
-from ..assets import MIRROR, made, signer_names, with_text
+from ..assets import MIRROR, asset_value, signer_names, with_text
 from ..base_iso import base_iso
 from ..build import Build
 from ..errors import InstallerError
@@ -87,10 +87,10 @@ ASSETS: tuple[Asset, ...] = (
     Asset("Agent PullSecret", "*manifests.AgentPullSecret", (_IC,),
           generate=lambda b: with_text(pull_secret(b[_IC], b.profile)), volatile=True),
     Asset("InfraEnv Config", "*manifests.InfraEnv", (_IC,),
-          generate=lambda b: made(infra_env(b[_IC], None, b.profile)), volatile=True),
+          generate=lambda b: asset_value(infra_env(b[_IC], None, b.profile)), volatile=True),
     Asset("NMState Config", "*manifests.NMStateConfig", (_AH, _IC), generate=_nmstate, volatile=True),
     Asset("ClusterImageSet Config", "*manifests.ClusterImageSet", (_IC,),
-          generate=lambda b: made(cluster_image_set(b[_IC], b.release_image, b.version, b.profile)), volatile=True),
+          generate=lambda b: asset_value(cluster_image_set(b[_IC], b.release_image, b.version, b.profile)), volatile=True),
     Asset("Agent Manifests", "*manifests.AgentManifests", _MANIFESTS, generate=_manifests, volatile=True),
     Asset("Mirror Registries Config", "*mirror.RegistriesConf", (_IC,), generate=inputs.make_registries, volatile=True),
     Asset("Mirror Registries Certificate File", "*mirror.CaBundle", (_IC,), generate=inputs.make_bundle, volatile=True),

@@ -78,14 +78,14 @@ def check_bootstrap(config: InstallConfig, section: Section, errors: FieldErrors
     """
     path, ip = "platform.baremetal", section.get("bootstrapProvisioningIP", "")
     machine = [entry.get("cidr", "") for entry in config["networking"]["machineNetwork"]]
-    inside = any(net is not None and _within(ip, net) for net in map(check.network, machine))
+    inside = any(net is not None and _is_within(ip, net) for net in map(check.network, machine))
     if section["provisioningNetwork"] == "Disabled":
         if ip and not inside:
             text = f"provisioning network is disabled, IP expected to be in one of the machine networks: {','.join(machine)}"
             errors.invalid(f"{path}.bootstrapProvisioningIP", ip, text)
     else:
         net = check.network(section.get("provisioningNetworkCIDR", ""))
-        if net is not None and not _within(ip, net):
+        if net is not None and not _is_within(ip, net):
             errors.invalid(f"{path}.bootstrapProvisioningIP", ip, f'"{ip}" is not in the provisioning network')
         if inside:
             errors.invalid(f"{path}.bootstrapProvisioningIP", ip, "the IP must not be in one of the machine networks")
@@ -152,7 +152,7 @@ def _provisioning_network(config: InstallConfig, section: Section, path: str, er
             errors.invalid(at, text, f"cannot overlap with machine network: {one} overlaps with {other}")
             break
     cluster = section.get("clusterProvisioningIP", "")
-    if not _within(cluster, net):
+    if not _is_within(cluster, net):
         errors.invalid(f"{path}.clusterProvisioningIP", cluster, f'"{cluster}" is not in the provisioning network')
     if check.address(text.partition("/")[0]) != net.network_address:
         errors.invalid(at, text, f"provisioningNetworkCIDR has host bits set, expected {net}")
@@ -172,13 +172,13 @@ def _provisioning_network(config: InstallConfig, section: Section, path: str, er
         at = f"{path}.provisioningNetworkGateway"
         if known is None:
             errors.invalid(at, gateway, f'"{gateway}" is not a valid IP')
-        elif not _within(gateway, net):
+        elif not _is_within(gateway, net):
             errors.invalid(at, gateway, f'"{gateway}" is not in the provisioning network')
         elif known in (net.network_address, net.broadcast_address):
             errors.invalid(at, gateway, f'"{gateway}" is the network or broadcast address of the provisioning network')
 
 
-def _within(ip: str, net: check.Network) -> bool:
+def _is_within(ip: str, net: check.Network) -> bool:
     found = check.address(ip)
     return found is not None and found.version == net.version and found in net
 
@@ -195,7 +195,7 @@ def _dhcp_range(text: str, net: check.Network, path: str, errors: FieldErrors) -
         if address is None:
             errors.invalid(path, text, f'{part}: "{part}" is not a valid IP')
             return ()
-        if not _within(part, net):
+        if not _is_within(part, net):
             errors.invalid(path, text, f'"{part}" is not in the provisioning network')
             return ()
         found.append(address)

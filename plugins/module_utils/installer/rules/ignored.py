@@ -46,7 +46,7 @@ def _shown(field: str, value: object) -> str:
     return value if isinstance(value, str) else quote(value)
 
 
-def ignored(config: InstallConfig) -> Iterator[tuple[str, str]]:
+def ignored_fields(config: InstallConfig) -> Iterator[tuple[str, str]]:
     """(level, text) for every field that is given and not used.
 
     config: with defaults. level is `debug` or `warning`; a value that is the default is not reported. Pools come first.

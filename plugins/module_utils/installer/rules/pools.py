@@ -52,8 +52,8 @@ def _arbiter(
     arbiter = config["arbiter"]
     if not profile.arbiter:
         errors.forbidden("arbiter", f"arbiter nodes are not known to release {profile.name}")
-    if not features.enabled(config, profile, "HighlyAvailableArbiter"):
-        errors.forbidden("arbiter", features.protected("HighlyAvailableArbiter"))
+    if not features.gate_enabled(config, profile, "HighlyAvailableArbiter"):
+        errors.forbidden("arbiter", features.protected_text("HighlyAvailableArbiter"))
     if platform not in ("baremetal", "external", "none"):
         errors.unsupported("arbiter.platform", platform, ("baremetal", "external", "none"))
     if arbiter.get("name") != "arbiter":

@@ -39,7 +39,7 @@ def check_topology(config: InstallConfig, profile: ReleaseProfile, counts: dict[
     """
     masters, arbiters = counts["master"], counts["arbiter"]
     platform = platform_name(config)
-    dual = profile.two_node_fencing and features.enabled(config, profile, "DualReplica")
+    dual = profile.two_node_fencing and features.gate_enabled(config, profile, "DualReplica")
     supported = [text for text in profile.replicas if text != "2 (with fencing)" or dual]
     two_allowed = arbiters > 0 or "2 (with arbiter)" in profile.replicas
     numbers = profile.control_planes | ({2} if two_allowed or dual else set())

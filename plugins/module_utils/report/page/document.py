@@ -244,7 +244,7 @@ class Collector:
                 if path.suffix == ".json":
                     yield logs.service_events(path, name, limit)
                 else:
-                    host, shown = _of(name, nodes)
+                    host, shown = _host_of(name, nodes)
                     yield logs.source(
                         path, name=shown, host=host, shown=name, year=year, at=at, limit=limit, secrets=self.secrets
                     )
@@ -337,7 +337,7 @@ def _is_log(path: str) -> bool:
     return path.endswith(".log") or path in (_EVENTS, _RECORD) or name == "service-log"
 
 
-def _of(path: str, nodes: Mapping[str, str]) -> tuple[str, str]:
+def _host_of(path: str, nodes: Mapping[str, str]) -> tuple[str, str]:
     """Return the host that a log of the report is from, and its name on the page. nodes: domain to node."""
     parts = path.split("/")
     file = parts[-1].removesuffix(".log").lstrip(".")

@@ -173,7 +173,7 @@ def _hosts(run: Run) -> Iterator[Case]:
         if result == "installed" or reached == Stage.DONE:
             yield Case(name=name, seconds=seconds, output=output)
         elif not waited or result == "running":
-            yield Case(name=name, skipped="the installation has not been waited for")
+            yield Case(name=name, skipped="the stage wait has not run")
         else:
             yield Case(
                 name=name, seconds=seconds, failure=body(run, _reached(lane), f"{lane['name']} journal"), output=output

@@ -57,7 +57,7 @@ class Server(ThreadingHTTPServer):
         """The URL of the page."""
         return f"http://{ADDRESS}:{self.server_port}/"
 
-    def made(self) -> tuple[Run, str, int]:
+    def current(self) -> tuple[Run, str, int]:
         """Return the document, the page, and their number, which changes with them.
 
         They are made again only when a file of the run that they depend on has changed. Raises `OSError`, as `collect`.
@@ -83,9 +83,9 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path).lstrip("/")
         try:
             if path in ("", "index.html"):
-                self._send(self.server.made()[1].encode(), "text/html; charset=utf-8")
+                self._send(self.server.current()[1].encode(), "text/html; charset=utf-8")
             elif path == DOCUMENT:
-                self._send(json.dumps(self.server.made()[0]).encode(), "application/json")
+                self._send(json.dumps(self.server.current()[0]).encode(), "application/json")
             elif path == "changes":
                 self._changes()
             else:
@@ -109,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _file(self, path: str) -> None:
         """Send a file of the report as text, whatever is in it."""
-        listed = {file["path"]: file["size"] for file in self.server.made()[0]["files"]}
+        listed = {file["path"]: file["size"] for file in self.server.current()[0]["files"]}
         if path not in listed:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
@@ -123,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         # The run as it is comes first: it may have changed since the page was loaded, or the connection was lost.
         sent = 0
         while True:
-            run, __, number = self.server.made()
+            run, __, number = self.server.current()
             if number != sent:
                 sent = number
                 self.wfile.write(b"event: run\ndata: " + json.dumps(run).encode() + b"\n\n")

@@ -61,11 +61,11 @@ def find(path: Path) -> Replay:
         events = sorted(read.events, key=lambda one: one["time"])
     else:
         notes.append("events.jsonl is missing: stages, tasks and faults are not shown")
-        events = list(derived(recording))
+        events = list(derived_events(recording))
     return Replay(file.name, recording, plan, events, notes)
 
 
-def derived(recording: Recording) -> Iterator[Event]:
+def derived_events(recording: Recording) -> Iterator[Event]:
     """Yield the events that the answers of a recording make, with the times of the recording."""
     made: list[Event] = []
     watch, player = WaitEvents(EventLog(None), emit=made.append), Player(recording)
@@ -91,7 +91,7 @@ def openshift(player: Player, path: str) -> Answer | None:
     return Answer(404, "the recording has no answer") if version and version.status else None
 
 
-def assisted(player: Player, path: str) -> Answer | None:
+def service_answer(player: Player, path: str) -> Answer | None:
     """Return what the service answers now, also lists of clusters, hosts and events in a form that the run did not ask for.
 
     path: below `/api/assisted-install/v2`, with its query. None: it does not answer.

@@ -21,7 +21,7 @@ from ...state import write_atomic
 from ...state.events import FILE, Event, EventLog, event, moment
 from ...state.recording import Answer, Player
 from ...vocabulary import RunFile
-from . import SERVICE, Replay, assisted, openshift
+from . import SERVICE, Replay, openshift, service_answer
 
 SPEEDS = (0.01, 10_000.0)
 _PACE = 0.2
@@ -33,7 +33,7 @@ _HEADERS = {
 }
 
 
-class Playing:
+class ReplayClock:
     """A replay in progress: speed times as fast as the recording, from when it was made. Threads may share it."""
 
     def __init__(self, replay: Replay, speed: float) -> None:
@@ -61,7 +61,7 @@ class Playing:
         with self.lock:
             self.player.seek(self.position())
             if of_service:
-                found = assisted(self.player, _sorted(path.removeprefix(SERVICE)))
+                found = service_answer(self.player, _sorted(path.removeprefix(SERVICE)))
                 return _encoded(found, of_service=True)
             return _encoded(openshift(self.player, _sorted(path)), of_service=False)
 
@@ -101,7 +101,7 @@ class ReplayServer(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True  # after a restart; on Linux a port that is in use is still an error
 
-    def __init__(self, playing: Playing, host: str, port: int, page: bytes) -> None:
+    def __init__(self, playing: ReplayClock, host: str, port: int, page: bytes) -> None:
         self.playing, self.page = playing, page
         self.address_family = socket_family(host)
         super().__init__((host, port), _Handler)
@@ -195,7 +195,7 @@ def assets(directory: Path, replay: Replay, host: str, url: str) -> None:
 class Events(threading.Thread):
     """Appends the events of a run to its log in `directory` when their time has come; what is missing is a warning at the start."""
 
-    def __init__(self, playing: Playing, directory: Path) -> None:
+    def __init__(self, playing: ReplayClock, directory: Path) -> None:
         super().__init__(daemon=True)
         self.playing, self.log = playing, EventLog(directory / FILE)
         self.ended = threading.Event()

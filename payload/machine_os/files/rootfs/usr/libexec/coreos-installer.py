@@ -190,19 +190,19 @@ def claim(device: str) -> int:
 def partition(device: str, number: int) -> str:
     """Return the device of a partition; those of a multipath device are devices of their own, on top of it."""
     real = os.path.realpath(device)
-    if mapped(device):
+    if is_multipath(device):
         return f"/dev/mapper/{Path('/sys/class/block', os.path.basename(real), 'dm/name').read_text().strip()}-part{number}"
     return f"{real}p{number}" if real[-1].isdigit() else f"{real}{number}"
 
 
-def mapped(device: str) -> bool:
+def is_multipath(device: str) -> bool:
     """Return whether the disk is a multipath device: the kernel does not read its partition table."""
     return os.path.basename(os.path.realpath(device)).startswith("dm-")
 
 
 def reread(device: str, wanted: int) -> None:
     """Make the kernel read the partition table, and wait for the device nodes."""
-    if mapped(device):
+    if is_multipath(device):
         run("udevadm", "settle")  # its rule does the same when the table was written
         run("kpartx", "-u", "-s", "-p", "-part", device)
     for attempt in range(50):
@@ -215,7 +215,7 @@ def reread(device: str, wanted: int) -> None:
 
 
 @contextlib.contextmanager
-def mounted(device: str, kind: str) -> Iterator[Path]:
+def mount(device: str, kind: str) -> Iterator[Path]:
     folder = tempfile.mkdtemp(prefix="coreos-installer-", dir="/run")
     try:
         run("mount", "-t", kind, device, folder)
@@ -300,7 +300,7 @@ def install_live(options: argparse.Namespace, size: int, ignition: bytes | None)
     )
     files = [(kernel / "vmlinuz", "vmlinuz"), (kernel / "initramfs.img", "initramfs.img")]
     progress = Progress(length + sum(path.stat().st_size for path, __ in files))
-    with mounted(esp, "vfat") as folder:
+    with mount(esp, "vfat") as folder:
         for path in (FILES / "esp").rglob("*.*"):
             target = folder / path.relative_to(FILES / "esp")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -310,7 +310,7 @@ def install_live(options: argparse.Namespace, size: int, ignition: bytes | None)
                 )
             else:
                 shutil.copyfile(path, target)
-    with mounted(boot, "ext4") as folder:
+    with mount(boot, "ext4") as folder:
         for path, name in files:
             with path.open("rb") as stream:
                 copy(stream, folder / name, path.stat().st_size, progress)
@@ -320,7 +320,7 @@ def install_live(options: argparse.Namespace, size: int, ignition: bytes | None)
             GRUB_CFG.format(root=root_id, boot=boot_id, platform=options.platform or "metal", kargs=" ".join(kargs))
         )
         configure(options, folder, ignition)
-    with mounted(root, "ext4") as folder, open(source, "rb") as stream:
+    with mount(root, "ext4") as folder, open(source, "rb") as stream:
         copy(stream, folder / "root.squashfs", length, progress)
         (folder / "ostree/deploy").mkdir(parents=True)
 
@@ -354,7 +354,7 @@ def install_image(options: argparse.Namespace, size: int, ignition: bytes | None
     ]
     if len(found) != 1:
         raise InstallError(f"{path}: one partition with the label boot expected, found {len(found)}")
-    with mounted(found[0], "ext4") as folder:
+    with mount(found[0], "ext4") as folder:
         configure(options, folder, ignition)
 
 
