@@ -19,8 +19,8 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import namesp
 ENTER = f"""
 import os, sys
 from {cluster.__name__} import become
-from {namespaces.__name__} import Running, as_caller, supervised
-sys.exit(become([*supervised(Running("lab", "lab", int(sys.argv[1]), 0, "")), *as_caller(), *sys.argv[2:]]))
+from {namespaces.__name__} import RunningSandbox, as_caller, supervised_prefix
+sys.exit(become([*supervised_prefix(RunningSandbox("lab", "lab", int(sys.argv[1]), 0, "")), *as_caller(), *sys.argv[2:]]))
 """
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root enters namespaces")
 
