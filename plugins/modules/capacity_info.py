@@ -65,7 +65,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan.model import Pla
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.names import STATE_DIR
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.outside import machines
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import Problem, ProfileError
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import check_plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.topologies import PAYLOADS
 
 
@@ -90,7 +90,7 @@ def main() -> None:
     def compare() -> dict[str, Any]:
         params, made = module.params, False
         if params["plan"]:
-            plan = checked(params["plan"])
+            plan = check_plan(params["plan"])
             directory, payload = plan["hypervisor"]["pool_dir"], plan["release"]["payload"]
             made = Path(plan["hypervisor"]["state_dir"]).exists()
         else:

@@ -93,7 +93,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import PLAN,
 from ansible_collections.agentlab.ocp.plugins.module_utils.log import Log
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import partial
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import check_plan
 
 
 def main() -> None:
@@ -113,7 +113,7 @@ def main() -> None:
     def define() -> dict[str, Any]:
         params, messages = module.params, list[str]()
         directory = Path(params["dir"])
-        plan = checked(params["plan"]) if params["plan"] is not None else partial.defined(params["hosts"])
+        plan = check_plan(params["plan"]) if params["plan"] is not None else partial.plan_of_hosts(params["hosts"])
         if definition.is_defined(directory):
             return {"changed": False, "messages": messages}
         if module.check_mode:

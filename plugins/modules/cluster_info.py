@@ -82,7 +82,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.client import ClusterClient
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.validate import table, validate
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import phases
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import check_plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.secrets import of_run
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.ssh import on_node
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import recording
@@ -105,7 +105,7 @@ def main() -> None:
         if run_dir and not module.check_mode:
             tape = recording.Recorder(Path(run_dir) / recording.FILE, of_run(Path(run_dir)))
         checks = validate(
-            phases.present(checked(given), Path(run_dir) if run_dir else None) if given else None,
+            phases.present(check_plan(given), Path(run_dir) if run_dir else None) if given else None,
             Path(module.params["kubeconfig"]),
             partial(ClusterClient, tape=tape),
             ask=(lambda address, command: on_node(Path(run_dir), address, command)) if run_dir else None,

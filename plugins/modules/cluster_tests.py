@@ -108,7 +108,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.cluster import tests
 from ansible_collections.agentlab.ocp.plugins.module_utils.cluster.validate import table
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import partial
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import check_plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.tests import TestOptions
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.ssh import ssh
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
@@ -131,9 +131,9 @@ def main() -> None:
         supports_check_mode=True,
     )
 
-    def carry_out() -> dict[str, Any]:
+    def run_tests() -> dict[str, Any]:
         params, run_dir = module.params, Path(module.params["run_dir"])
-        plan = checked(params["plan"]) if params["plan"] is not None else partial.tested(params)
+        plan = check_plan(params["plan"]) if params["plan"] is not None else partial.plan_of_tests(params)
         kubeconfig = Path(params["kubeconfig"] or run_dir / RunFile.KUBECONFIG)
         key = Path(params["ssh_key"]) if params["ssh_key"] else None
         environment = {"KUBECONFIG": str(kubeconfig)}
@@ -151,7 +151,7 @@ def main() -> None:
             "table": table(checks),
         }
 
-    run(module, carry_out)
+    run(module, run_tests)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import inputs, rundir
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import check_plan
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def main() -> None:
 
     def configure() -> dict[str, Any]:
         run_dir = Path(module.params["run_dir"]).absolute()
-        changes = inputs.prepare(checked(module.params["plan"]), run_dir, check=module.check_mode)
+        changes = inputs.prepare(check_plan(module.params["plan"]), run_dir, check=module.check_mode)
         if not module.check_mode:
             rundir.write(changes)
         shown = [change for change in changes if change.path.parent.name != inputs.LAST]

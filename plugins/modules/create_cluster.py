@@ -122,7 +122,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.installer.binary impo
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.cluster import SIMULATOR
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import partial, short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import check_plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.vocabulary import RunFile
 
 
@@ -151,9 +151,9 @@ def main() -> None:
         params = module.params
         directory = Path(params["dir"])
         if params["plan"] is not None:
-            plan = checked(params["plan"])
+            plan = check_plan(params["plan"])
         else:
-            plan = partial.provisioned(params["bootstrap"], params["hosts"] or [], params["release_version"])
+            plan = partial.plan_of_bootstrap(params["bootstrap"], params["hosts"] or [], params["release_version"])
         if module.check_mode:
             return {"changed": provisioning.missing(plan, directory)}
         made = provisioning.create(

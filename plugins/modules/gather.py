@@ -81,11 +81,11 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.devscripts import far
 from ansible_collections.agentlab.ocp.plugins.module_utils.installer.state import StateError, load_wait_for
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import short
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import check_plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.report.gather import ExternalCluster, Gatherer
 
 
-def _elsewhere(params: Mapping[str, Any], rendezvous_ip: str) -> ExternalCluster:
+def _external_cluster(params: Mapping[str, Any], rendezvous_ip: str) -> ExternalCluster:
     given = params["hosts"] or farm.hosts(Path(params["run_dir"]))
     hosts = short.hosts(given or [{"name": "rendezvous", "address": rendezvous_ip}])
     return ExternalCluster(hosts, rendezvous_ip, Path(params["ssh_key"]) if params["ssh_key"] else None)
@@ -108,7 +108,7 @@ def main() -> None:
         if module.check_mode:
             return {"changed": True, "causes": [], "summary": "", "missing": {}}
         params, run_dir = module.params, Path(module.params["run_dir"])
-        plan = checked(params["plan"]) if params["plan"] else None
+        plan = check_plan(params["plan"]) if params["plan"] else None
         try:
             known = load_wait_for(run_dir)
             auth: tuple[str | None, str] = (known.token, known.scheme)
@@ -116,7 +116,7 @@ def main() -> None:
             if plan is None:
                 raise
             auth = (None, "watcher")
-        of = plan or _elsewhere(params, known.rendezvous_ip)
+        of = plan or _external_cluster(params, known.rendezvous_ip)
         gatherer = Gatherer(of, run_dir, Path(params["dest"]), auth)
         gathered = gatherer.run()
         return {

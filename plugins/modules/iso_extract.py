@@ -80,7 +80,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.coreos.iso9660 import
 from ansible_collections.agentlab.ocp.plugins.module_utils.files import staging_directory
 
 
-def _same(fs: Iso9660, record: Record, path: Path) -> bool:
+def _is_extracted(fs: Iso9660, record: Record, path: Path) -> bool:
     if not path.is_file() or path.stat().st_size != record.size:
         return False
     with path.open("rb") as file:
@@ -92,7 +92,7 @@ def _files(params: dict[str, Any], check: bool) -> list[str]:
     try:
         fs = Iso9660(fd)
         wanted = [(fs.find_file(name), Path(params["dest"]) / os.path.basename(name)) for name in params["files"]]
-        missing = [(record, path) for record, path in wanted if not _same(fs, record, path)]
+        missing = [(record, path) for record, path in wanted if not _is_extracted(fs, record, path)]
         for record, path in missing if not check else ():
             fs.extract(record, path, int(params["mode"], 8), overwrite=True)
         return [str(path) for __, path in missing]

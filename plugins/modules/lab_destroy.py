@@ -79,7 +79,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan import created as planned
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import check_plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox import standalone
 from ansible_collections.agentlab.ocp.plugins.module_utils.sandbox.remove import remove
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import Item, owner
@@ -105,7 +105,7 @@ def main() -> None:
         else:
             who = owner.from_fact(module.params["owner"])
             if created is None:
-                created = planned.items(checked(module.params["plan"]), "")
+                created = planned.items(check_plan(module.params["plan"]), "")
         removed = remove(created, who, check=module.check_mode)
         before = "".join(f"{item['kind']} {item['name']}\n" for item in removed)
         return {"changed": bool(removed), "removed": removed, "diff": {"before": before, "after": ""}}

@@ -101,11 +101,11 @@ def main() -> None:
             "diff": {"before": "", "after": "".join(added)},
         }
 
-    def forget() -> dict[str, Any]:
+    def remove_state() -> dict[str, Any]:
         there = recorded.discard(run_dir, check=check)
         return {"changed": bool(there), "diff": {"before": "".join(f"{path}\n" for path in there), "after": ""}}
 
-    run(module, write if module.params["state"] == "present" else forget)
+    run(module, write if module.params["state"] == "present" else remove_state)
 
 
 if __name__ == "__main__":

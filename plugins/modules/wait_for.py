@@ -98,7 +98,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.agentlab.ocp.plugins.module_utils import installation
 from ansible_collections.agentlab.ocp.plugins.module_utils._ansible import collection_path, run
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.arguments import argument
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import check_plan
 from ansible_collections.agentlab.ocp.plugins.module_utils.state import owner
 from ansible_collections.agentlab.ocp.plugins.module_utils.waitfor import EVENTS
 
@@ -127,7 +127,7 @@ def main() -> None:
         outcome = installation.wait(
             params["event"],
             Path(params["dir"]),
-            checked(params["plan"]) if params["plan"] else None,
+            check_plan(params["plan"]) if params["plan"] else None,
             owner.from_fact(params["owner"]) if params["owner"] else None,
             copy=Path(params["log"]),
             folder=Path(params["record"]),

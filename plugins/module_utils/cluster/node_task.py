@@ -16,7 +16,7 @@ from ..errors import ClusterError
 from ..installer import run
 from ..log import Log
 from ..plan import rundir
-from ..plan.stored import checked
+from ..plan.stored import check_plan
 from ..vocabulary import Exit, boot_file, rpm_arch
 from ..watch import Message
 from . import day2, joining, node_image
@@ -41,7 +41,7 @@ def create(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
     result: dict[str, Any] = {"changed": False, "changed_files": [], "log": [], "diff": []}
     names: list[str] = []
     if given["plan"]:
-        plan = checked(given["plan"])
+        plan = check_plan(given["plan"])
         nodes = day2.follow(plan, day2.chosen_nodes(plan, given["only"]))
         result |= {"nodes": nodes, "missing": [node["name"] for node in day2.missing(kube, nodes)]}
         names = [node["name"] for node in day2.follow(plan, day2.chosen_nodes(plan))]

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import secrets
 from .model import Plan
-from .stored import checked
+from .stored import check_plan
 
 Hide = Callable[[Iterable[str]], object]
 """Takes texts that must not be printed."""
@@ -19,7 +19,7 @@ def plan_of(given: Mapping[str, object], hide: Hide) -> Plan:
         from . import short  # makes a plan, with all that this needs
 
         return short.plan(given)
-    plan = checked(given["plan"])
+    plan = check_plan(given["plan"])
     services = plan["services"]
     passwords = {node["bmc"]["password"] for node in plan["nodes"]} | {
         services["registry"]["password"],

@@ -35,7 +35,7 @@ class DefinedHost(TypedDict):
     """MACs of its interfaces, by which it is recognized. One is enough."""
 
 
-def tested(given: Mapping[str, object]) -> Plan:
+def plan_of_tests(given: Mapping[str, object]) -> Plan:
     """Return what the options `tests` and `hosts` say as the part of a plan that `cluster.tests` reads. Raises `ProfileError` as `plan`."""
     wanted, places = present(given["tests"]), present(given.get("hosts")) or []
     wrong = [("tests", finding) for finding in part(wanted, list[tests.TestOptions])]
@@ -58,7 +58,7 @@ def tested(given: Mapping[str, object]) -> Plan:
     return cast(Plan, found)
 
 
-def defined(given: Sequence[DefinedHost]) -> Plan:
+def plan_of_hosts(given: Sequence[DefinedHost]) -> Plan:
     """Return hosts as the part of a plan that `definition` reads. Raises `ProfileError` as `plan`."""
     refuse([("hosts", finding) for finding in part(given, list[DefinedHost])])
     nodes = [
@@ -67,7 +67,7 @@ def defined(given: Sequence[DefinedHost]) -> Plan:
     return cast(Plan, {"nodes": nodes})
 
 
-def provisioned(bootstrap: str, masters: Sequence[ShortHost], version: str) -> Plan:
+def plan_of_bootstrap(bootstrap: str, masters: Sequence[ShortHost], version: str) -> Plan:
     """Return the machines of `create cluster` as the part of a plan that `provisioning` reads. Raises `ProfileError` as `plan`.
 
     bootstrap: address of the bootstrap machine; masters: the control plane; version: of the release, "" for the newest that is known.

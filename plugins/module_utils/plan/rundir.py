@@ -20,7 +20,7 @@ from . import hypervisors, profile, schema, secrets
 from .build import build
 from .model import Cluster, Plan
 from .problems import Finding, Problem, ProfileError
-from .stored import PlanError, checked, missing, part
+from .stored import PlanError, check_plan, missing, part
 
 if TYPE_CHECKING:
     import yaml
@@ -171,7 +171,7 @@ def load_plan(run_dir: Path) -> Plan:
         raise RunError(f"{path}: there is no plan yet; make one: {_HOW}") from None
     again = f"Correct it, or make it again: {_plan_command(run_dir)}"
     try:
-        return checked(found.value, str(path), found.positions, again)
+        return check_plan(found.value, str(path), found.positions, again)
     except PlanError as error:
         if _older(found.value):
             lacking = ", ".join(missing(found.value))

@@ -27,7 +27,9 @@ class PlanError(ValueError):
         super().__init__("\n".join([*(str(problem) for problem in problems), *([remedy] if remedy else [])]))
 
 
-def checked(plan: object, source: str = "agentlab_plan", positions: Positions | None = None, remedy: str = "") -> Plan:
+def check_plan(
+    plan: object, source: str = "agentlab_plan", positions: Positions | None = None, remedy: str = ""
+) -> Plan:
     """Return `plan`, which is one. Raises `PlanError` with file, field, value and what would be right of all that is wrong.
 
     source: where the plan is from; remedy: what else can be done, the last line of the report.
@@ -98,7 +100,7 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
     for path, value in paths.items():
         if not value.startswith(hypervisor["state_dir"] + "/"):
             yield path, value, "must be in hypervisor.state_dir, which is removed with the cluster"
-    yield from stored_names.derived(plan)
+    yield from stored_names.wrong_names(plan)
     for name, empty in (("networks", not plan["networks"]), ("nodes", not plan["nodes"])):
         if empty:
             yield (name,), None, "must not be empty"
@@ -106,7 +108,7 @@ def _contradictions(plan: Plan) -> Iterator[Finding]:
         if not network["subnets"]:
             yield ("networks", index, "subnets"), None, "must not be empty"
     networks = [network["name"] for network in plan["networks"]]
-    yield from stored_names.unique(plan)
+    yield from stored_names.repeated_names(plan)
     for index, node in enumerate(plan["nodes"]):
         if not node["nics"]:
             yield ("nodes", index, "nics"), None, "must not be empty"

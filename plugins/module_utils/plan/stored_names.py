@@ -32,7 +32,7 @@ def every(plan: Plan) -> list[tuple[Path, Mapping[str, Any]]]:
     return [*found, *([(("installer", "bootstrap"), bootstrap)] if bootstrap else [])]
 
 
-def derived(plan: Plan) -> Iterator[Finding]:
+def wrong_names(plan: Plan) -> Iterator[Finding]:
     """Yield the names that do not follow from the cluster's name."""
     cluster, first = plan["cluster"], plan["hypervisor"]
     name, domain = cluster["name"], cluster["domain"]
@@ -85,7 +85,7 @@ def _hypervisor(place: Path, one: Hypervisor, cluster: str, inside: str) -> Iter
             yield (*place, "uplink", name), found, f"must be {uplink[name]}: {_BY_NAME}"
 
 
-def unique(plan: Plan) -> Iterator[Finding]:
+def repeated_names(plan: Plan) -> Iterator[Finding]:
     """Yield names, UUIDs, MACs, disks and ports that something else in the plan has, too."""
     found = every(plan)
     for field in ("name", "domain", "console"):

@@ -13,7 +13,7 @@ from ..documents import load_yaml, read_file
 from ..errors import AssistedError
 from ..plan import rundir
 from ..plan.model import Plan
-from ..plan.stored import checked
+from ..plan.stored import check_plan
 from ..shapes import Shape, ShapeError, check
 from ..state.recording import CAUSES, FILE, PROFILE, Player, Tape, at_the_end, load
 from .causes import Cause, signs
@@ -51,7 +51,7 @@ def record(tape: Tape, facts: Facts, causes: Sequence[Cause], plan: Plan) -> Non
 def plan_of(player: Player) -> Plan | None:
     """Return the plan of a recording; None if it has none. Raises `PlanError` for one of another form."""
     found = _body(player, PLAN, dict, None)
-    return checked(found) if found is not None else None
+    return check_plan(found) if found is not None else None
 
 
 def recorded_units(run_dir: Path) -> dict[str, Unit]:

@@ -208,7 +208,7 @@ def test_cluster_definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(definition, "Definition", Definition)
     definition.define(
-        tmp_path, partial.defined([{"name": "one", "role": "master", "macs": hosts[0]["macs"]}]), print, seconds=1
+        tmp_path, partial.plan_of_hosts([{"name": "one", "role": "master", "macs": hosts[0]["macs"]}]), print, seconds=1
     )
     assert bound == [definition.Host("one", "master", frozenset({"52:54:00:00:00:1a"}))]
 

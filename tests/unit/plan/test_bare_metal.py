@@ -20,7 +20,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan import (
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.build import build
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.checks import check
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.problems import ProfileError
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import check_plan
 
 from tests.unit.plan.refused import problem
 
@@ -96,7 +96,7 @@ def given(tmp_path: Path, *machines: Any, **more: Any) -> dict[str, Any]:
 def made(raw: dict[str, Any]) -> Any:
     complete = profile.complete(raw)
     assert not check(complete, "ostest")
-    return checked(build(complete, "ostest"))
+    return check_plan(build(complete, "ostest"))
 
 
 def test_an_inventory_is_the_machines_in_their_order(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from ansible_collections.agentlab.ocp.plugins.module_utils.plan.access import Ac
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.build import build
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.checks import check
 from ansible_collections.agentlab.ocp.plugins.module_utils.plan.render import table
-from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import checked
+from ansible_collections.agentlab.ocp.plugins.module_utils.plan.stored import check_plan
 
 SNO = {"worker": {"count": 1}, "nodes": {"worker-0": {"day2": True}}}
 HA = {"topology": "ha", "worker": {"count": 3}, "nodes": {"worker-1": {"day2": True}}}
@@ -21,7 +21,7 @@ HA = {"topology": "ha", "worker": {"count": 3}, "nodes": {"worker-1": {"day2": T
 def made(raw: dict[str, Any]) -> Any:
     complete = profile.complete(raw)
     assert not check(complete, "ostest")
-    return checked(build(complete, "ostest"))
+    return check_plan(build(complete, "ostest"))
 
 
 def inputs(plan: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -100,5 +100,5 @@ def test_the_report_names_file_line_field_and_value(tmp_path: Path, old: str, ne
 
 def test_a_fact_that_is_not_a_plan() -> None:
     with pytest.raises(stored.PlanError) as caught:
-        stored.checked({"networks": []})
+        stored.check_plan({"networks": []})
     assert "agentlab_plan: services: is missing: must be a mapping" in str(caught.value)

@@ -50,7 +50,7 @@ def edited(name: str, edits: dict[str, Any]) -> Any:
 
 def lines(plan: Any) -> list[str]:
     with pytest.raises(stored.PlanError) as caught:
-        stored.checked(plan, "plan.yaml")
+        stored.check_plan(plan, "plan.yaml")
     return str(caught.value).splitlines()
 
 
