@@ -9,7 +9,7 @@ from types import MappingProxyType
 from . import v4_14, v4_15, v4_16, v4_17, v4_18, v4_19, v4_20, v4_21, v4_22
 from .model import ReleaseProfile
 
-__all__ = ["LATEST", "OLDEST", "RELEASES", "ReleaseProfile", "UnknownRelease", "by_name", "by_version", "since"]
+__all__ = ["LATEST", "OLDEST", "RELEASES", "ReleaseProfile", "UnknownRelease", "by_name", "by_version", "first_release"]
 
 RELEASES: Mapping[str, ReleaseProfile] = MappingProxyType(
     {module.RELEASE.name: module.RELEASE for module in (v4_14, v4_15, v4_16, v4_17, v4_18, v4_19, v4_20, v4_21, v4_22)}

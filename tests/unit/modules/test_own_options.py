@@ -31,10 +31,10 @@ def nft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
 
-def run(name: str, /, *, check: bool = False, **arguments: Any) -> dict[str, Any]:
+def run(module: str, /, *, check: bool = False, **arguments: Any) -> dict[str, Any]:
     given = arguments | {"_ansible_check_mode": check, "_ansible_diff": True, "_ansible_remote_tmp": "/tmp"}
     done = subprocess.run(
-        [sys.executable, "-c", f"import {MODULES}.{name} as m; m.main()"],
+        [sys.executable, "-c", f"import {MODULES}.{module} as m; m.main()"],
         input=json.dumps({"ANSIBLE_MODULE_ARGS": given}), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout, done.stderr
