@@ -187,7 +187,7 @@ def test_installation(tls_dir: Path, hosts: int) -> None:
         assert name.endswith(".ign")
     for (kind, __), item in lab.seeds(configs).items():
         if kind == "MachineConfig":
-            assert_valid(lab.served(item))
+            assert_valid(lab.served_ignition(item))
 
 
 @pytest.mark.parametrize("kind", ["full-iso", "minimal-iso"])

@@ -628,7 +628,11 @@ def test_a_signal_while_a_capture_starts(
         return process
 
     monkeypatch.setattr(capture.subprocess, "Popen", slow)
-    assert capture._write(runs / "packets.pcap", ["tcpdump"]) == code
+    before = signal.signal(number, signal.SIG_DFL)  # tests that nohup started ignore SIGHUP, and their programs do
+    try:
+        assert capture._write(runs / "packets.pcap", ["tcpdump"]) == code
+    finally:
+        signal.signal(number, before)
 
 
 @pytest.mark.parametrize("count", ["0", "-1"])

@@ -149,7 +149,8 @@ def test_parts_of_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         _ansible.collection_path({"collection": None}, "collection")
 
 
-def test_cluster_tests(tmp_path: Path, programs: Path) -> None:
+def test_cluster_tests(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLUSTER", raising=False)  # make exports it
     program(programs, "ssh", 'echo "$@"')
     (tmp_path / "console").write_text("login:\n")
     given: dict[str, Any] = {
