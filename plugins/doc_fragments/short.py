@@ -69,7 +69,7 @@ options:
       mtu:
         description:
           - MTU in bytes; 1500 unless given.
-          - From 1 to 4294967296.
+          - From 1280 to 9216.
         type: int
       nat:
         description:

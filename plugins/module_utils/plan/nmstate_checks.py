@@ -33,7 +33,7 @@ def check(profile: Profile, cluster: str) -> Iterator[Finding]:
         from ..nmstate.schema import parse
 
         path: Path = ("nodes", name, "network_config")
-        state = _plain(given)
+        state = plain_values(given)
         start = "openshift-install refuses it: "
         try:
             if not generate(state):
@@ -43,15 +43,15 @@ def check(profile: Profile, cluster: str) -> Iterator[Finding]:
             yield path, None, redact(f"{start}failed to execute 'nmstatectl gc', error: {error}")
             continue
         interfaces = parse(state).get("interfaces") or []
-        wrong = [*_vlans(path, interfaces), *_default_routes(path, state)]
+        wrong = [*vlan_problems(path, interfaces), *default_route_problems(path, state)]
         # An existing machine may have more NICs than those that the lab knows, and by names of its own.
         if not node.get("bare_metal"):
-            wrong += _nics(path, state, name, links.nics(profile, roles[name]))
+            wrong += nic_problems(path, state, name, links.nics(profile, roles[name]))
             wrong = wrong or [*_bonds(profile, path, name, cluster, interfaces)]
         yield from wrong or _addresses(profile, path, name, interfaces)
 
 
-def _nics(path: Path, state: dict[str, Any], node: str, known: list[str]) -> Iterator[Finding]:
+def nic_problems(path: Path, state: dict[str, Any], node: str, known: list[str]) -> Iterator[Finding]:
     """Yield Ethernet interfaces without a NIC of the machine: it has the NICs of the plan, which may have other names in the OS."""
     from ..nmstate.schema import parse
     from ..nmstate.state import Network
@@ -79,7 +79,7 @@ def _nics(path: Path, state: dict[str, Any], node: str, known: list[str]) -> Ite
         )
 
 
-def _vlans(path: Path, given: list[dict[str, Any]]) -> Iterator[Finding]:
+def vlan_problems(path: Path, given: list[dict[str, Any]]) -> Iterator[Finding]:
     """Yield a VLAN that its parent has already under another name: the kernel refuses it."""
     seen: dict[tuple[Any, Any], str] = {}
     for index, one in enumerate(given):
@@ -101,7 +101,7 @@ def _addresses(profile: Profile, path: Path, node: str, given: list[dict[str, An
     planned = links.network_links(profile, node_roles(profile)[node])[0]
     missing, elsewhere = [], []
     for text in of_node(profile, node):
-        having = [one for one in given if _has(one, text)] or [one for one in given if _leased(one, text)]
+        having = [one for one in given if has_address(one, text)] or [one for one in given if is_leased(one, text)]
         if not having:
             missing.append(text)
         elif all(one["type"] in _PLAIN and _vlan(one) != planned.vlan for one in having):
@@ -118,13 +118,13 @@ def _addresses(profile: Profile, path: Path, node: str, given: list[dict[str, An
         yield path, None, remedy
 
 
-def _has(interface: Mapping[str, Any], text: str) -> bool:
+def has_address(interface: Mapping[str, Any], text: str) -> bool:
     wanted = ipaddress.ip_address(text)
     entries = _section(interface, text).get("address") or []
     return any(ipaddress.ip_address(one["ip"]) == wanted for one in entries)
 
 
-def _leased(interface: Mapping[str, Any], text: str) -> bool:
+def is_leased(interface: Mapping[str, Any], text: str) -> bool:
     section = _section(interface, text)
     return bool(section.get("dhcp") or section.get("autoconf"))
 
@@ -156,7 +156,7 @@ def _bonds(profile: Profile, path: Path, node: str, cluster: str, given: list[di
             yield (*place, "link-aggregation", "mode"), mode, f"must be {bond['mode']}, as in `bonds`"
 
 
-def _default_routes(path: Path, state: dict[str, Any]) -> Iterator[Finding]:
+def default_route_problems(path: Path, state: dict[str, Any]) -> Iterator[Finding]:
     """Yield a default route that contradicts another one: of its family and table, of the same metric, and over another interface."""
     seen: dict[tuple[str, int | None], str] = {}
     for index, route in enumerate((state.get("routes") or {}).get("config") or []):
@@ -174,11 +174,11 @@ def _default_routes(path: Path, state: dict[str, Any]) -> Iterator[Finding]:
             yield (*path, "routes", "config", index, "next-hop-interface"), hop, remedy
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """Return a copy as nested dictionaries, which nmstate's documents are."""
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+        return {key: plain_values(item) for key, item in value.items()}
+    return [plain_values(item) for item in value] if isinstance(value, list) else value
 
 
 def _place_of(name: str, state: Any) -> Path:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast
 from ..addresses import family
 from . import build, disks, names
 from .faults import KINDS, ProfileFault, complete
-from .fields import Bridge, Cidr, Directory, Domain, Host, Ip, Label, Mac, Name, Size
+from .fields import Bridge, Cidr, Directory, Domain, Host, Ip, Label, Mac, Mtu, Name, Size
 from .machine_options import Bus
 from .machines import Dhcp, DnsHost, Network, Node, Reservation, Subnet, Wildcard
 from .model import Plan
@@ -78,7 +78,7 @@ class ShortNetwork(_Network, total=False):
 
     bridge: Bridge
     """Name of its bridge; that of the network unless given."""
-    mtu: Size
+    mtu: Mtu
     """MTU in bytes; 1500 unless given."""
     nat: bool
     """Whether its packets leave with the hypervisor's address; they do unless it is false."""

@@ -46,8 +46,8 @@ def emulator(plan: Plan, machine: Node | Machine, domain_type: str) -> Path | No
     than the cluster has nodes there.
     """
     hypervisor = plan["hypervisor"]
-    alone = len(own_machines(plan["nodes"])) < len(os.sched_getaffinity(0))
-    if domain_type == "kvm" or hypervisor["kind"] != "sandbox" or machine["vcpus"] == 1 or alone:
+    fewer_nodes = len(own_machines(plan["nodes"])) < len(os.sched_getaffinity(0))
+    if domain_type == "kvm" or hypervisor["kind"] != "sandbox" or machine["vcpus"] == 1 or fewer_nodes:
         return None
     path = _path(Path(hypervisor["state_dir"]))
     return path if path.exists() else None
